@@ -1,0 +1,1 @@
+"""Makes duplicate messages harmless: database writes once, notifications never lost."""

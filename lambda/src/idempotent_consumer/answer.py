@@ -1,0 +1,72 @@
+"""What became of each event, and the answer to the poller."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from idempotent_consumer.notification import RenderedNotification
+
+
+class Outcome(Enum):
+    """What became of an event."""
+
+    APPLIED = "applied"
+    RESUMED = "resumed"
+    DUPLICATE = "duplicate"
+    SUPERSEDED = "superseded"
+    IGNORED = "ignored"
+    REJECTED = "rejected"
+    CONFLICT = "conflict"
+    RETRY = "retry"
+    BLOCKED = "blocked"
+
+    @property
+    def is_reported(self) -> bool:
+        """The message comes back."""
+        return self in (Outcome.RETRY, Outcome.BLOCKED)
+
+    @property
+    def is_dead(self) -> bool:
+        """The message belongs in the dead-letter queue."""
+        return self in (Outcome.REJECTED, Outcome.CONFLICT)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An outcome with its reason.
+
+    reason: a code from a closed set. detail: for operators; of a dead event it may name fields of the body.
+    notification: what has still to be published, where the outcome is applied or resumed.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    detail: str = ""
+    notification: "RenderedNotification | None" = None
+
+
+# The verdict until an event's turn comes.
+BLOCKED = Verdict(Outcome.BLOCKED, "group-blocked", "an earlier message of its group is not settled")
+
+_WORST_FIRST = (Outcome.RETRY, Outcome.BLOCKED, Outcome.CONFLICT, Outcome.REJECTED)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on a message of several events: the one that decides what happens to the message."""
+    verdicts = list(verdicts)
+    for outcome in _WORST_FIRST:
+        for verdict in verdicts:
+            if verdict.outcome is outcome:
+                return verdict
+    return verdicts[0]
+
+
+def partial_batch_response(message_ids: Iterable[str]) -> dict[str, Any]:
+    """The answer that returns these messages to the queue and deletes all others of the batch.
+
+    The keys are read literally: with others the poller takes the answer for a success (AWS Lambda Developer
+    Guide, "Reporting batch item failures").
+    """
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in message_ids]}

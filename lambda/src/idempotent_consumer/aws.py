@@ -1,0 +1,168 @@
+"""AWS clients whose calls end before the function does, and what their errors mean."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+
+from idempotent_consumer.answer import Outcome, Verdict
+
+CONNECT_SECONDS = 1
+READ_SECONDS = 2
+SDK_ATTEMPTS = 2
+# Both attempts time out, with the SDK's pause of up to a second between them.
+LONGEST_CALL_MS = SDK_ATTEMPTS * (CONNECT_SECONDS + READ_SECONDS) * 1000 + 1000
+# Left for the answer, the metrics and the runtime.
+_CLOSING_MS = 500
+
+ATTEMPTS = 5
+_FIRST_PAUSE_SECONDS = 0.05
+# SnapStart clones the state of the shared generator: functions would pause in step.
+_random = random.SystemRandom()
+
+MISCONFIGURATIONS = frozenset(
+    {
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthorizationError",
+        "AuthorizationErrorException",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidClientTokenId",
+        "InvalidSecurity",
+        "KMSAccessDenied",
+        "KMSAccessDeniedException",
+        "KMSDisabled",
+        "KMSDisabledException",
+        "KMSInvalidState",
+        "KMSInvalidStateException",
+        "KMSNotFound",
+        "KMSNotFoundException",
+        "KMSOptInRequired",
+        "KmsAccessDenied",
+        "KmsDisabled",
+        "KmsInvalidState",
+        "KmsNotFound",
+        "NotFound",
+        "NotFoundException",
+        "QueueDoesNotExist",
+        "ResourceNotFound",
+        "ResourceNotFoundException",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+# The service will not take this request as it is: settings and queue, topic or table do not fit each other.
+REFUSALS = frozenset(
+    {
+        "BatchRequestTooLong",
+        "InvalidMessageContents",
+        "InvalidParameter",
+        "InvalidParameterException",
+        "InvalidParameterValue",
+        "InvalidParameterValueException",
+        "ParameterValueInvalid",
+        "ValidationError",
+        "ValidationException",
+    }
+)
+THROTTLES = frozenset(
+    {
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "Throttled",
+        "ThrottledException",
+        "Throttling",
+        "ThrottlingError",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+CONFLICTS = frozenset({"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"})
+# Worth another attempt at once; every other failure waits for the message's next visibility.
+PASSING_REASONS = frozenset({"throttled", "transaction-conflict"})
+# Wait for a person: they count as `Misconfigured`, which has an alarm.
+MISCONFIGURED_REASONS = frozenset({"misconfigured", "refused"})
+
+
+class LambdaContext(Protocol):
+    """What is used of the runtime's context object."""
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The time that is left of one invocation."""
+
+    context: LambdaContext
+
+    def allows_call(self) -> bool:
+        """Whether an AWS call that starts now ends, at its slowest, before the function is stopped."""
+        return self.context.get_remaining_time_in_millis() >= LONGEST_CALL_MS + _CLOSING_MS
+
+
+OUT_OF_TIME = Verdict(Outcome.RETRY, "out-of-time", "the invocation's time is used up")
+
+
+@dataclass(frozen=True)
+class Clients:
+    dynamodb: Any
+    sns: Any
+    sqs: Any
+
+    @classmethod
+    def create(cls) -> "Clients":
+        """One client a service, from one session: made once for the life of the function's process."""
+        config = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": SDK_ATTEMPTS},
+        )
+        session = botocore.session.get_session()
+        return cls(*(session.create_client(service, config=config) for service in ("dynamodb", "sns", "sqs")))
+
+
+def error_code(error: Exception) -> str:
+    """The service's error code, or the kind of exception where there was no answer.
+
+    Never the message, which may quote data.
+    """
+    if isinstance(error, ClientError):
+        return str(error.response.get("Error", {}).get("Code", "Unknown"))
+    return type(error).__name__
+
+
+def retry_verdict(code: str, operation: str) -> Verdict:
+    """The verdict on an event whose call failed with `code` and may succeed later."""
+    if code in MISCONFIGURATIONS:
+        reason = "misconfigured"
+    elif code in REFUSALS:
+        reason = "refused"
+    elif code in THROTTLES:
+        reason = "throttled"
+    elif code in CONFLICTS:
+        reason = "transaction-conflict"
+    else:
+        reason = "unavailable"
+    return Verdict(Outcome.RETRY, reason, f"{operation}: {code}")
+
+
+def failed_call(error: ClientError | BotoCoreError, operation: str) -> Verdict:
+    """The verdict on an event whose call raised `error`."""
+    if isinstance(error, NoCredentialsError | PartialCredentialsError):
+        return Verdict(Outcome.RETRY, "misconfigured", f"{operation}: {error_code(error)}")
+    return retry_verdict(error_code(error), operation)
+
+
+def pause(attempt: int, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Wait before the next attempt: full jitter, doubling from 50 ms. attempt: 0 after the first."""
+    sleep(_random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))

@@ -1,0 +1,286 @@
+"""The order of steps: decode, plan, commit, publish, mark, answer.
+
+A process may die between any two lines here. What then comes back is sorted out by the ledger: an event that it
+does not hold is new, one that is `pending` is published again from its row, one that is `sent` is done.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from idempotent_consumer import telemetry
+from idempotent_consumer.answer import BLOCKED, Outcome, Verdict, partial_batch_response, worst
+from idempotent_consumer.aws import MISCONFIGURED_REASONS, Budget, Clients, LambdaContext
+from idempotent_consumer.commit import Commit, prepare, sent_attributes
+from idempotent_consumer.dead_letter import DeadLetterQueue
+from idempotent_consumer.envelope import Data, open_envelope
+from idempotent_consumer.event import Event, fingerprint, read_event_id
+from idempotent_consumer.ledger import Ledger
+from idempotent_consumer.message import Message, read_messages
+from idempotent_consumer.outbox import Outbox
+from idempotent_consumer.plan import Planner
+from idempotent_consumer.rejection import Rejected
+from idempotent_consumer.settings import Settings
+
+
+class Misconfigured(RuntimeError):
+    """Nothing of the batch could be settled for want of a right or a resource.
+
+    Failing the invocation returns the whole batch and, unlike a partial response, makes the poller slow down.
+    """
+
+
+@dataclass
+class Work:
+    """One event of a message on its way through the steps. task: what is to be done; None where nothing is."""
+
+    message: Message
+    event: Event | None
+    task: Commit | Rejected | None
+    verdict: Verdict
+
+    @property
+    def event_id(self) -> str | None:
+        return self.event.id if self.event is not None else None
+
+
+@dataclass
+class Delivery:
+    """One message with its events."""
+
+    message: Message
+    works: list[Work]
+    is_dead_lettered: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the message: its worst event's."""
+        return worst(work.verdict for work in self.works)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether later messages of its group may follow."""
+        outcome = self.verdict.outcome
+        return self.is_dead_lettered if outcome.is_dead else not outcome.is_reported
+
+
+class Consumer:
+    """Processes SQS messages. planner: a pure function from an event to its plan."""
+
+    def __init__(self, settings: Settings, clients: Clients, planner: Planner) -> None:
+        self._settings = settings
+        self._planner = planner
+        self._ledger = Ledger(clients.dynamodb, settings.ledger_table)
+        self._outbox = Outbox(clients.sns, settings.topic_arn)
+        self._dead_letters = DeadLetterQueue(clients.sqs, settings.dead_letter_queue_url)
+
+    def handle(self, invocation: Any, context: LambdaContext) -> dict[str, Any]:
+        """Process one invocation; returns the partial batch response.
+
+        Raises UnexpectedInvocation when these are no SQS records, Misconfigured when nothing could be settled.
+        """
+        budget = Budget(context)
+        deliveries = [self._open(message) for message in read_messages(invocation)]
+        self._commit(deliveries, budget)
+        pending = _pending(deliveries)
+        self._publish(pending, budget)
+        self._mark(pending, budget)
+        _settle(pending)
+        for delivery in deliveries:
+            self._dead_letter(delivery, budget)
+        return self._answer(deliveries)
+
+    def _open(self, message: Message) -> Delivery:
+        try:
+            events = open_envelope(message.body, self._settings.envelope)
+        except Rejected as rejected:
+            events = [rejected]
+        if not events:
+            return Delivery(message, [Work(message, None, None, Verdict(Outcome.IGNORED))])
+        return Delivery(message, [self._plan(message, data) for data in events])
+
+    def _plan(self, message: Message, data: Data | Rejected) -> Work:
+        """Whatever can never succeed is found here, before anything is written."""
+        event: Event | None = None
+        task: Commit | Rejected | None = None
+        verdict = BLOCKED
+        try:
+            if isinstance(data, Rejected):
+                raise data
+            event_id = read_event_id(data, self._settings.event_id)
+            event = Event(event_id, data, fingerprint(data, self._settings.fingerprint), message.group)
+            task = prepare(event, self._planner(event), message.id, telemetry.now_ms(), self._settings)
+        except Rejected as rejected:
+            task = rejected
+        except RecursionError:
+            task = Rejected("nested-too-deep", "the event is nested too deep")
+        except Exception as error:
+            verdict = _fault(error, message)
+        return Work(message, event, task, verdict)
+
+    def _commit(self, deliveries: Sequence[Delivery], budget: Budget) -> None:
+        """In the order of the queue. On FIFO the first event that is not settled holds up those behind it."""
+        held: set[str] = set()
+        with telemetry.phase("commit") as annotations:
+            for delivery in deliveries:
+                group = delivery.message.group
+                if group not in held:
+                    self._commit_delivery(delivery, budget)
+                    self._dead_letter(delivery, budget)
+                    if group is not None and not delivery.is_settled:
+                        held.add(group)
+                else:
+                    for work in delivery.works:
+                        work.verdict = BLOCKED
+            annotations.update(Counter(work.verdict.outcome.value for d in deliveries for work in d.works))
+
+    def _commit_delivery(self, delivery: Delivery, budget: Budget) -> None:
+        is_fifo = delivery.message.group is not None
+        for index, work in enumerate(delivery.works):
+            work.verdict = self._commit_work(work, budget)
+            if is_fifo and (work.verdict.outcome.is_reported or work.verdict.outcome.is_dead):
+                for later in delivery.works[index + 1 :]:
+                    later.verdict = BLOCKED
+                return
+
+    def _commit_work(self, work: Work, budget: Budget) -> Verdict:
+        try:
+            if isinstance(work.task, Commit):
+                return self._ledger.commit(work.task, budget)
+            if isinstance(work.task, Rejected):
+                # New code must not strand an event that older code has committed: its ledger row decides.
+                known = self._ledger.recall(work.event, budget) if work.event else None
+                return known or Verdict(Outcome.REJECTED, work.task.reason, work.task.detail)
+            return work.verdict
+        except Exception as error:
+            return _fault(error, work.message)
+
+    def _publish(self, pending: dict[str, list[Work]], budget: Budget) -> None:
+        """One event id is published once, however many copies of it the batch holds."""
+        notifications = {
+            event_id: works[0].verdict.notification
+            for event_id, works in pending.items()
+            if works[0].verdict.notification is not None
+        }
+        with telemetry.phase("publish") as annotations:
+            failures = _guarded(lambda: self._outbox.publish(notifications, budget), pending)
+            annotations.update(published=len(pending) - len(failures), failed=len(failures))
+        _fail(pending, failures)
+
+    def _mark(self, pending: dict[str, list[Work]], budget: Budget) -> None:
+        """Only what has been published; an event that stays `pending` is published again."""
+        message_ids = {event_id: works[0].message.id for event_id, works in pending.items()}
+        sent = sent_attributes(telemetry.now_ms(), self._settings)
+        with telemetry.phase("mark") as annotations:
+            failures = _guarded(lambda: self._ledger.mark_sent(message_ids, sent, budget), pending)
+            annotations.update(marked=len(pending) - len(failures), failed=len(failures))
+        _fail(pending, failures)
+
+    def _dead_letter(self, delivery: Delivery, budget: Budget) -> None:
+        """Send a message that can never succeed to the dead-letter queue, once none of its events is under way."""
+        under_way = any(work.verdict.notification is not None for work in delivery.works)
+        if delivery.is_dead_lettered or under_way or not delivery.verdict.outcome.is_dead:
+            return
+        try:
+            failure = self._dead_letters.send(
+                delivery.message, delivery.verdict.reason, _detail(delivery.works), budget
+            )
+        except Exception as error:
+            failure = _fault(error, delivery.message)
+        delivery.is_dead_lettered = failure is None
+        for work in delivery.works:
+            if work.verdict.outcome.is_dead:
+                telemetry.log_verdict(delivery.message.id, work.event_id, work.verdict)
+                work.verdict = failure or work.verdict
+
+    def _answer(self, deliveries: Sequence[Delivery]) -> dict[str, Any]:
+        reported = _reported(deliveries)
+        self._record(deliveries, reported)
+        works = [work for delivery in deliveries for work in delivery.works]
+        misconfigured = any(work.verdict.reason in MISCONFIGURED_REASONS for work in works)
+        if misconfigured and len(reported) == len(deliveries):
+            raise Misconfigured("nothing of the batch could be settled: the log names the calls that were refused")
+        return partial_batch_response(reported)
+
+    def _record(self, deliveries: Sequence[Delivery], reported: Sequence[str]) -> None:
+        """Log and count. A fault here must not bring back what has been settled."""
+        try:
+            for delivery in deliveries:
+                for work in delivery.works:
+                    if work.verdict.outcome.is_reported:
+                        telemetry.log_verdict(work.message.id, work.event_id, work.verdict)
+            telemetry.emit_metrics(
+                self._settings.consumer_name,
+                [work.verdict for delivery in deliveries for work in delivery.works],
+                [_age_ms(delivery.message) for delivery in deliveries if delivery.message.id not in reported],
+                [delivery.message.receive_count for delivery in deliveries],
+            )
+        except Exception as error:
+            telemetry.log_fault("", error)
+
+
+def _pending(deliveries: Iterable[Delivery]) -> dict[str, list[Work]]:
+    """The events to be published, by id; the copies of one event that the batch holds stand behind each other."""
+    pending: dict[str, list[Work]] = {}
+    for delivery in deliveries:
+        for work in delivery.works:
+            if work.event_id is not None and work.verdict.notification is not None:
+                pending.setdefault(work.event_id, []).append(work)
+    return pending
+
+
+def _fail(pending: dict[str, list[Work]], failures: Mapping[str, Verdict]) -> None:
+    """Take the events that failed out of `pending`: none of their messages may be deleted."""
+    for event_id, verdict in failures.items():
+        for work in pending.pop(event_id):
+            work.verdict = verdict
+
+
+def _settle(pending: Mapping[str, Sequence[Work]]) -> None:
+    """Of the copies of an event that is now published and marked, the first did it."""
+    for first, *copies in pending.values():
+        first.verdict = Verdict(first.verdict.outcome)
+        for copy in copies:
+            copy.verdict = Verdict(Outcome.DUPLICATE)
+
+
+def _reported(deliveries: Iterable[Delivery]) -> list[str]:
+    """The messages that have to come back; on FIFO with all that follow in their group, committed or not."""
+    reported: list[str] = []
+    held: set[str] = set()
+    for delivery in deliveries:
+        message = delivery.message
+        if delivery.verdict.outcome.is_reported or message.group in held:
+            reported.append(message.id)
+            if message.group is not None:
+                held.add(message.group)
+    return reported
+
+
+def _guarded(call: Callable[[], dict[str, Verdict]], pending: Mapping[str, Sequence[Work]]) -> dict[str, Verdict]:
+    """The failures by event id; a fault of our own fails all of them, and nothing else."""
+    try:
+        return call()
+    except Exception as error:
+        return {event_id: _fault(error, works[0].message) for event_id, works in pending.items()}
+
+
+def _fault(error: Exception, message: Message) -> Verdict:
+    telemetry.log_fault(message.id, error)
+    return Verdict(Outcome.RETRY, "fault", type(error).__name__)
+
+
+def _detail(works: Sequence[Work]) -> str:
+    """The reason's detail; of a message with several events, what became of each."""
+    if len(works) == 1:
+        return works[0].verdict.detail
+    lines = (
+        f"{number}: {work.verdict.outcome.value} {work.verdict.reason} {work.verdict.detail}".strip()
+        for number, work in enumerate(works, 1)
+    )
+    return "; ".join(lines)
+
+
+def _age_ms(message: Message) -> int:
+    return max(0, telemetry.now_ms() - message.sent_ms)

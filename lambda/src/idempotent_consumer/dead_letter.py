@@ -1,0 +1,62 @@
+"""Sends a message that can never succeed to the dead-letter queue, with its reason."""
+
+import base64
+import re
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.aws import OUT_OF_TIME, Budget, failed_call
+from idempotent_consumer.message import Message
+
+REASON = "dead_letter_reason"
+DETAIL = "dead_letter_detail"
+
+# Amazon SQS Developer Guide, "Amazon SQS message metadata".
+_MAX_ATTRIBUTES = 10
+_MAX_DETAIL = 1_000
+_REFUSED_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class DeadLetterQueue:
+    """sqs: a client made by `aws.Clients`."""
+
+    def __init__(self, sqs: Any, queue_url: str) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
+
+    def send(self, message: Message, reason: str, detail: str, budget: Budget) -> Verdict | None:
+        """Copy the message with body, attributes and group; None when the copy is stored, else why it is not."""
+        if not budget.allows_call():
+            return OUT_OF_TIME
+        attributes = _attributes(message, reason, detail)
+        if REASON not in attributes:
+            return Verdict(Outcome.RETRY, "dead-letter-does-not-fit", "the producer's ten attributes leave no place")
+        request = {"QueueUrl": self._queue_url, "MessageBody": message.body, "MessageAttributes": attributes}
+        if message.group is not None:
+            request["MessageGroupId"] = message.group
+            # The producer's id would make SQS drop, in silence, what it has seen within five minutes.
+            request["MessageDeduplicationId"] = message.id
+        try:
+            self._sqs.send_message(**request)
+        except (ClientError, BotoCoreError) as error:
+            return failed_call(error, "SendMessage")
+        return None
+
+
+def _attributes(message: Message, reason: str, detail: str) -> dict[str, Any]:
+    """The producer's attributes first, then as many of our two as there is room for."""
+    producers = {name: value for name, value in message.attributes.items() if name not in (REASON, DETAIL)}
+    attributes = {name: _to_api(value) for name, value in producers.items()}
+    for name, text in ((REASON, reason), (DETAIL, _REFUSED_CHARACTER.sub("?", detail)[:_MAX_DETAIL])):
+        if text and len(attributes) < _MAX_ATTRIBUTES:
+            attributes[name] = {"DataType": "String", "StringValue": text}
+    return attributes
+
+
+def _to_api(value: dict[str, Any]) -> dict[str, Any]:
+    """From the shape of a Lambda record (binary as base64 text) to the shape of the SQS API."""
+    if value.get("binaryValue") is not None:
+        return {"DataType": value["dataType"], "BinaryValue": base64.b64decode(value["binaryValue"])}
+    return {"DataType": value["dataType"], "StringValue": value.get("stringValue", "")}

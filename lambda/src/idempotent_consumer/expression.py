@@ -1,0 +1,107 @@
+"""JMESPath expressions from the settings, evaluated without ever turning a number into a float."""
+
+import json
+from decimal import (
+    Context,
+    Decimal,
+    DecimalException,
+    DivisionByZero,
+    Inexact,
+    InvalidOperation,
+    Overflow,
+    localcontext,
+)
+from typing import Any
+
+import jmespath
+from jmespath import exceptions, functions
+
+from idempotent_consumer.json_text import dumps
+from idempotent_consumer.rejection import Rejected
+
+# Arithmetic either fits DynamoDB's 38 digits or is refused: never rounded in silence.
+_EXACT = Context(prec=38, traps=[Inexact, InvalidOperation, DivisionByZero, Overflow])
+
+
+class Expression:
+    """A compiled JMESPath expression (https://jmespath.org/specification.html).
+
+    Raises ValueError when `text` is not a valid expression.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._parsed = jmespath.compile(text)
+        except (exceptions.JMESPathError, ValueError) as error:
+            raise ValueError(f"not a JMESPath expression: {error}") from None
+        _make_literals_exact(self._parsed.parsed)
+
+    def search(self, data: Any) -> Any:
+        """The value that the expression selects from `data`, None where it selects nothing.
+
+        Raises Rejected `expression-failed` where a function does not take the value, `number-out-of-range`
+        where arithmetic leaves 38 digits.
+        """
+        if self.text == "@":
+            return data
+        try:
+            with localcontext(_EXACT):
+                return self._parsed.search(data, _OPTIONS)
+        except DecimalException:
+            raise Rejected("number-out-of-range", f"{self.text}: a result has more than 38 digits") from None
+        except Exception as error:
+            # JMESPath lets TypeError and others out as well; evaluation is pure, so a repeat fails the same way.
+            raise Rejected("expression-failed", f"{self.text}: {type(error).__name__}") from None
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+
+class _ExactFunctions(functions.Functions):
+    """JMESPath's built-in functions, which know no Decimal, taught to take it as a number."""
+
+    def _get_allowed_pytypes(self, types: Any) -> Any:
+        allowed, subtypes = super()._get_allowed_pytypes(types)
+        return _with_decimal(allowed), [_with_decimal(names) for names in subtypes]
+
+    def _convert_to_jmespath_type(self, pyobject: str) -> Any:
+        return "number" if pyobject == "Decimal" else super()._convert_to_jmespath_type(pyobject)
+
+    @functions.signature({"types": ["array-number"]})
+    def _func_avg(self, arg: Any) -> Any:
+        return sum(arg, Decimal(0)) / len(arg) if arg else None
+
+    @functions.signature({"types": []})
+    def _func_to_number(self, arg: Any) -> Any:
+        if isinstance(arg, str):
+            try:
+                number = Decimal(arg)
+            except InvalidOperation:
+                return None
+            return number if number.is_finite() else None
+        return arg if self._func_type(arg) == "number" else None
+
+    @functions.signature({"types": []})
+    def _func_to_string(self, arg: Any) -> Any:
+        return arg if isinstance(arg, str) else dumps(arg)
+
+    @functions.signature({"types": []})
+    def _func_type(self, arg: Any) -> Any:
+        return "number" if isinstance(arg, Decimal) else super()._func_type(arg)
+
+
+_OPTIONS = jmespath.Options(custom_functions=_ExactFunctions())
+
+
+def _with_decimal(names: Any) -> Any:
+    return [*names, "Decimal"] if "float" in names else names
+
+
+def _make_literals_exact(node: Any) -> None:
+    """Replace the floats among an expression's literals; their shortest spelling is what the operator wrote."""
+    if node["type"] == "literal":
+        node["value"] = json.loads(json.dumps(node["value"]), parse_float=Decimal)
+    for child in node["children"]:
+        if isinstance(child, dict):
+            _make_literals_exact(child)

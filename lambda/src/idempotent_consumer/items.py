@@ -1,0 +1,95 @@
+"""Python values to DynamoDB attribute values, checked against DynamoDB's limits before any call.
+
+Limits and size rules: Amazon DynamoDB Developer Guide, "Constraints", "Item sizes and formats", "Supported data types".
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from idempotent_consumer.rejection import Rejected
+
+MAX_ITEM_BYTES = 400 * 1024
+MAX_HASH_KEY_BYTES = 2048
+MAX_RANGE_KEY_BYTES = 1024
+MAX_NESTING = 32
+MAX_NUMBER_DIGITS = 38
+MAX_NUMBER_EXPONENT = 125
+MIN_NUMBER_EXPONENT = -130
+
+AttributeValue = dict[str, Any]
+Item = dict[str, AttributeValue]
+
+
+def to_item(values: Mapping[str, Any]) -> Item:
+    """Serialise `values` as one item.
+
+    Raises Rejected: `number-out-of-range`, `nested-too-deep`, `attribute-name`, `value-type`, naming the attribute.
+    """
+    return {name: to_attribute_value(value, name) for name, value in _named(values, "")}
+
+
+def to_attribute_value(value: Any, path: str, depth: int = 1) -> AttributeValue:
+    """One value at `path` (its name for messages); sets, bytes and floats are no JSON and are refused."""
+    if isinstance(value, str):
+        return {"S": value}
+    if value is None:
+        return {"NULL": True}
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, int | Decimal):
+        return {"N": _number(value, path)}
+    if depth >= MAX_NESTING:
+        raise Rejected("nested-too-deep", f"{path}: DynamoDB takes {MAX_NESTING} levels")
+    if isinstance(value, Mapping):
+        return {"M": {k: to_attribute_value(v, f"{path}.{k}", depth + 1) for k, v in _named(value, path)}}
+    if isinstance(value, list | tuple):
+        return {"L": [to_attribute_value(v, f"{path}[{i}]", depth + 1) for i, v in enumerate(value)]}
+    raise Rejected("value-type", f"{path}: {type(value).__name__} is not a JSON type")
+
+
+def item_bytes(item: Item) -> int:
+    """The size that DynamoDB counts for an item (numbers rounded up by at most one byte)."""
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+
+
+def check_size(item: Item, what: str) -> None:
+    """Raises Rejected `item-too-large` over 400 KB; `what` names the row."""
+    size = item_bytes(item)
+    if size > MAX_ITEM_BYTES:
+        raise Rejected("item-too-large", f"{what} would be {size} bytes, DynamoDB takes {MAX_ITEM_BYTES}")
+
+
+def _named(values: Mapping[str, Any], path: str) -> Any:
+    if "" in values:
+        raise Rejected("attribute-name", f"{path or 'the item'}: an attribute's name is empty")
+    return values.items()
+
+
+def _number(value: int | Decimal, path: str) -> str:
+    _sign, digits, exponent = Decimal(value).as_tuple()
+    if not isinstance(exponent, int):
+        raise Rejected("number-out-of-range", f"{path}: not a number")
+    significant = "".join(map(str, digits)).strip("0")
+    magnitude = exponent + len(digits) - 1
+    if significant and (
+        len(significant) > MAX_NUMBER_DIGITS or not MIN_NUMBER_EXPONENT <= magnitude <= MAX_NUMBER_EXPONENT
+    ):
+        raise Rejected(
+            "number-out-of-range",
+            f"{path}: DynamoDB keeps {MAX_NUMBER_DIGITS} digits between 1e-130 and 1e126",
+        )
+    return str(value)
+
+
+def _value_bytes(value: AttributeValue) -> int:
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content.encode())
+    if kind == "N":
+        return len(content.strip("-0.")) // 2 + 2
+    if kind == "M":
+        return 3 + sum(1 + len(name.encode()) + _value_bytes(inner) for name, inner in content.items())
+    if kind == "L":
+        return 3 + sum(1 + _value_bytes(inner) for inner in content)
+    return 1

@@ -1,0 +1,113 @@
+"""JSON that loses nothing: exact numbers, no duplicate keys, no NaN, no broken Unicode."""
+
+import json
+import re
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from idempotent_consumer.rejection import Rejected
+
+# json.dumps cannot write a Decimal. It is handed over as a string behind a lone surrogate instead, which no
+# string of an event can hold, since loads() refuses it.
+_MARK = "\ud800"
+_MARKED_NUMBER = re.compile(f'"{_MARK}([^"]*)"')
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+
+# Wider than any IEEE double; a bound is needed, since "1e999999999" is eleven bytes that unfold to a gigabyte.
+_LARGEST_EXPONENT = 400
+
+
+def loads(text: str) -> Any:
+    """Parse JSON; integers become `int`, all other numbers `Decimal`.
+
+    Raises Rejected: `bad-json`, `duplicate-json-key`, `bad-unicode`, `nested-too-deep`, `number-out-of-range`.
+    """
+    try:
+        value = json.loads(
+            text,
+            parse_float=_parse_decimal,
+            parse_int=_parse_integer,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_unique_keys,
+        )
+    except json.JSONDecodeError as error:
+        raise Rejected("bad-json", f"{error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise Rejected("nested-too-deep", "the body is nested too deep to be read") from None
+    if _SURROGATE.search(text):
+        _refuse_lone_surrogates(value)
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON; a Decimal is written digit by digit, without an exponent."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_mark_plain, allow_nan=False)
+    if _MARK in text:
+        text = _MARKED_NUMBER.sub(r"\1", text)
+    # Valid in JSON, refused in SQS and SNS messages.
+    return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+
+
+def canonical(value: Any) -> bytes:
+    """The same bytes for the same content, whatever the order of keys or the spelling of numbers (1, 1.0, 1e0)."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=_mark_normal, allow_nan=False)
+    return text.encode("ascii")
+
+
+def _parse_integer(digits: str) -> int | Decimal:
+    try:
+        return int(digits)
+    except ValueError:  # longer than the interpreter's limit of 4,300 digits
+        return Decimal(digits)
+
+
+def _parse_decimal(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:  # an exponent of more than 18 digits
+        number = None
+    if number is None or abs(number.adjusted()) > _LARGEST_EXPONENT:
+        raise Rejected("number-out-of-range", "a number is beyond 1e400 or closer to zero than 1e-400")
+    return number
+
+
+def _refuse_constant(name: str) -> None:
+    raise Rejected("bad-json", f"{name} is not JSON")
+
+
+def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise Rejected("duplicate-json-key", "an object names the same key twice")
+    return result
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        raise Rejected("bad-unicode", "a string holds half of a surrogate pair") from None
+
+
+def _mark_plain(value: Any) -> str:
+    return _MARK + format(_decimal(value), "f")
+
+
+def _mark_normal(value: Any) -> int | str:
+    number = _decimal(value)
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)  # loads() lets no NaN or Infinity in
+    significant = "".join(map(str, digits)).rstrip("0")
+    if not significant:
+        return 0
+    exponent += len(digits) - len(significant)
+    if exponent >= 0 and number.adjusted() <= _LARGEST_EXPONENT:
+        return int(number)
+    return f"{_MARK}{'-' if sign else ''}{significant.lstrip('0')}e{exponent}"
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, Decimal):
+        return value
+    raise TypeError(f"{type(value).__name__} is not a JSON type")

@@ -1,0 +1,112 @@
+"""A notification as it is stored in the ledger row and published from there."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from idempotent_consumer.event import Event
+from idempotent_consumer.json_text import dumps, loads
+from idempotent_consumer.plan import Notification
+from idempotent_consumer.rejection import Rejected
+
+MAX_ATTRIBUTES = 10
+
+# What a message body may hold (Amazon SQS API Reference, SendMessage): XML 1.0 characters.
+_REFUSED_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedNotification:
+    """attributes: name to (SNS data type, text). group, deduplication_id: used where the topic is FIFO."""
+
+    message: str
+    attributes: Mapping[str, tuple[str, str]]
+    group: str
+    deduplication_id: str
+
+    @property
+    def size(self) -> int:
+        """The bytes that SNS counts: message, attribute names, types and values."""
+        parts = (part for name, pair in self.attributes.items() for part in (name, *pair))
+        return len(self.message.encode()) + sum(len(part.encode()) for part in parts)
+
+    def to_text(self) -> str:
+        """As stored in the ledger row."""
+        return dumps(
+            {
+                "message": self.message,
+                "attributes": self.attributes,
+                "group": self.group,
+                "deduplication_id": self.deduplication_id,
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> "RenderedNotification":
+        """Raises ValueError on a text that to_text() did not write."""
+        try:
+            stored = loads(text)
+            attributes = {name: (kind, value) for name, (kind, value) in stored["attributes"].items()}
+            return cls(stored["message"], attributes, stored["group"], stored["deduplication_id"])
+        except (Rejected, AttributeError, KeyError, TypeError, ValueError):
+            raise ValueError("not a stored notification") from None
+
+
+def render(notification: Notification, event: Event, max_bytes: int) -> RenderedNotification:
+    """Render for SNS and check all that SNS would refuse for ever, since a committed event must be publishable.
+
+    Raises Rejected: `notification-empty`, `notification-characters`, `notification-attribute`,
+    `notification-too-large`, `number-out-of-range`.
+    """
+    digest = hashlib.sha256(event.id.encode()).hexdigest()
+    rendered = RenderedNotification(
+        message=_message(notification.message),
+        attributes=_attributes({**notification.attributes, "event_id": event.id}),
+        group=event.group or digest,
+        # SNS takes 128 characters, an event id can have 2,048.
+        deduplication_id=digest,
+    )
+    if rendered.size > max_bytes:
+        raise Rejected("notification-too-large", f"message and attributes are {rendered.size} bytes, over {max_bytes}")
+    return rendered
+
+
+def _message(message: Any) -> str:
+    if message is None or message == "":
+        raise Rejected("notification-empty", "SNS refuses an empty message")
+    text = message if isinstance(message, str) else dumps(message)
+    if _REFUSED_CHARACTER.search(text):
+        raise Rejected("notification-characters", "the message holds a character that SQS subscribers cannot take")
+    return text
+
+
+def _attributes(values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    rendered = {name: _attribute(name, value) for name, value in values.items() if value is not None}
+    if len(rendered) > MAX_ATTRIBUTES:
+        raise Rejected(
+            "notification-attribute",
+            f"{len(rendered)} attributes: with over ten a raw SQS subscriber gets nothing",
+        )
+    return rendered
+
+
+def _attribute(name: str, value: Any) -> tuple[str, str]:
+    kind, text = _typed_text(name, value)
+    if not text or _REFUSED_CHARACTER.search(text):
+        raise Rejected("notification-attribute", f"{name}: empty, or with a character that SNS cannot take")
+    return kind, text
+
+
+def _typed_text(name: str, value: Any) -> tuple[str, str]:
+    if isinstance(value, str):
+        return "String", value
+    if isinstance(value, bool):
+        return "String", "true" if value else "false"
+    if isinstance(value, int | Decimal):
+        return "Number", dumps(value)
+    if isinstance(value, list) and all(item is None or isinstance(item, str | int | Decimal) for item in value):
+        return "String.Array", dumps(value)
+    raise Rejected("notification-attribute", f"{name}: neither a string, a number, a boolean nor a list of them")

@@ -1,0 +1,111 @@
+"""Publishes stored notifications to the topic."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.aws import (
+    ATTEMPTS,
+    OUT_OF_TIME,
+    PASSING_REASONS,
+    Budget,
+    failed_call,
+    pause,
+    retry_verdict,
+)
+from idempotent_consumer.notification import RenderedNotification
+
+# Amazon SNS API Reference, PublishBatch: ten entries, and the sum of their sizes within one message's limit.
+MAX_ENTRIES = 10
+MAX_BATCH_BYTES = 262_144
+
+_NO_TOPIC = Verdict(Outcome.RETRY, "misconfigured", "a notification is pending, but no topic is configured")
+
+Notifications = Mapping[str, RenderedNotification]
+
+
+class Outbox:
+    """sns: a client made by `aws.Clients`. topic_arn: None where nothing is published."""
+
+    def __init__(self, sns: Any, topic_arn: str | None) -> None:
+        self._sns = sns
+        self._topic_arn = topic_arn
+
+    def publish(self, notifications: Notifications, budget: Budget) -> dict[str, Verdict]:
+        """Publish by event id; returns a verdict for each event whose notification may not have gone out."""
+        if self._topic_arn is None:
+            return dict.fromkeys(notifications, _NO_TOPIC)
+        failures: dict[str, Verdict] = {}
+        for batch in _batches(notifications):
+            failures |= self._publish_batch(batch, budget)
+        return failures
+
+    def _publish_batch(self, batch: Notifications, budget: Budget) -> dict[str, Verdict]:
+        failures = self._attempt(batch, budget)
+        refused = [event_id for event_id, verdict in failures.items() if verdict.reason == "refused"]
+        if len(refused) > 1:
+            # SNS refuses a batch as a whole for one entry of it: the others must not suffer.
+            for event_id in refused:
+                del failures[event_id]
+                failures |= self._attempt({event_id: batch[event_id]}, budget)
+        return failures
+
+    def _attempt(self, batch: Notifications, budget: Budget) -> dict[str, Verdict]:
+        """Publish the entries, and those again that fail for a passing reason."""
+        failures: dict[str, Verdict] = {}
+        waiting = dict(batch)
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                pause(attempt - 1)
+            if not budget.allows_call():
+                return {**failures, **dict.fromkeys(waiting, OUT_OF_TIME)}
+            failed = self._call(waiting)
+            failures = {**{key: verdict for key, verdict in failures.items() if key not in waiting}, **failed}
+            waiting = {key: batch[key] for key, verdict in failed.items() if verdict.reason in PASSING_REASONS}
+            if not waiting:
+                break
+        return failures
+
+    def _call(self, batch: Notifications) -> dict[str, Verdict]:
+        event_ids = list(batch)
+        entries = [self._entry(str(index), batch[event_id]) for index, event_id in enumerate(event_ids)]
+        try:
+            answer = self._sns.publish_batch(TopicArn=self._topic_arn, PublishBatchRequestEntries=entries)
+        except (ClientError, BotoCoreError) as error:
+            return dict.fromkeys(event_ids, failed_call(error, "PublishBatch"))
+        published = {entry["Id"] for entry in answer.get("Successful", [])}
+        codes = {entry["Id"]: entry.get("Code", "Unknown") for entry in answer.get("Failed", [])}
+        # An entry that the answer does not mention is not taken for published.
+        return {
+            event_id: retry_verdict(codes.get(str(index), "NotAnswered"), "PublishBatch")
+            for index, event_id in enumerate(event_ids)
+            if str(index) not in published
+        }
+
+    def _entry(self, entry_id: str, notification: RenderedNotification) -> dict[str, Any]:
+        entry: dict[str, Any] = {
+            "Id": entry_id,
+            "Message": notification.message,
+            "MessageAttributes": {
+                name: {"DataType": kind, "StringValue": text} for name, (kind, text) in notification.attributes.items()
+            },
+        }
+        if self._topic_arn is not None and self._topic_arn.endswith(".fifo"):
+            entry["MessageGroupId"] = notification.group
+            entry["MessageDeduplicationId"] = notification.deduplication_id
+        return entry
+
+
+def _batches(notifications: Notifications) -> Iterator[dict[str, RenderedNotification]]:
+    batch: dict[str, RenderedNotification] = {}
+    size = 0
+    for event_id, notification in notifications.items():
+        if batch and (len(batch) == MAX_ENTRIES or size + notification.size > MAX_BATCH_BYTES):
+            yield batch
+            batch, size = {}, 0
+        batch[event_id] = notification
+        size += notification.size
+    if batch:
+        yield batch

@@ -1,0 +1,163 @@
+"""The function's environment variables as one frozen value, checked when the function starts."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from idempotent_consumer.expression import Expression
+
+_Choice = TypeVar("_Choice", bound=Enum)
+
+_SECONDS_PER_DAY = 86_400
+# SNS takes ten attributes through to a raw SQS subscriber; one of them is the event's id.
+MAX_CONFIGURED_ATTRIBUTES = 9
+# The ledger row, 400 KB at most, has to hold the notification.
+MAX_NOTIFICATION_BYTES = 350_000
+
+
+class SettingsError(ValueError):
+    """An environment variable is missing or has a value that cannot work; the message names it and the rule."""
+
+
+class Envelope(Enum):
+    """What the SQS message body wraps around the event."""
+
+    RAW = "raw"
+    SNS = "sns"
+    EVENTBRIDGE = "eventbridge"
+    S3 = "s3"
+
+
+class WriteMode(Enum):
+    """What a business write does where a row of its key is stored already."""
+
+    INSERT = "insert"
+    UPSERT = "upsert"
+    NEWER = "newer"
+
+
+_DEFAULT_ID = {
+    Envelope.RAW: "id",
+    Envelope.SNS: "id",
+    Envelope.EVENTBRIDGE: "id",
+    Envelope.S3: "join('/', [s3.bucket.name, s3.object.key, s3.object.versionId || '', s3.object.sequencer])",
+}
+
+
+@dataclass(frozen=True)
+class KeyAttribute:
+    """A key attribute of the business table; `kind` is `S` or `N`."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """See `modules/function` and the root module for where each value comes from."""
+
+    consumer_name: str
+    ledger_table: str
+    business_table: str
+    hash_key: KeyAttribute
+    range_key: KeyAttribute | None
+    ttl_window_seconds: int
+    envelope: Envelope
+    event_id: Expression
+    item: Expression
+    version: Expression | None
+    write_mode: WriteMode
+    fingerprint: Expression
+    topic_arn: str | None
+    message: Expression
+    attributes: Mapping[str, Expression]
+    max_notification_bytes: int
+    dead_letter_queue_url: str
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+        """Raises SettingsError on the first variable that is missing or wrong."""
+        read = _Reader(environment)
+        envelope = read.choice("EVENT_ENVELOPE", Envelope, "raw")
+        write_mode = read.choice("EVENT_WRITE_MODE", WriteMode, "insert")
+        version = read.expression("EVENT_VERSION") if "EVENT_VERSION" in environment else None
+        if write_mode is WriteMode.NEWER and version is None:
+            raise SettingsError("EVENT_VERSION is missing: EVENT_WRITE_MODE newer compares versions")
+        return cls(
+            consumer_name=read.text("CONSUMER_NAME"),
+            ledger_table=read.text("LEDGER_TABLE"),
+            business_table=read.text("BUSINESS_TABLE"),
+            hash_key=read.key("BUSINESS_HASH_KEY", "id"),
+            range_key=read.key("BUSINESS_RANGE_KEY") if "BUSINESS_RANGE_KEY" in environment else None,
+            ttl_window_seconds=read.integer("TTL_WINDOW_DAYS", 1, 3650, "30") * _SECONDS_PER_DAY,
+            envelope=envelope,
+            event_id=read.expression("EVENT_ID", _DEFAULT_ID[envelope]),
+            item=read.expression("EVENT_ITEM", "@"),
+            version=version,
+            write_mode=write_mode,
+            fingerprint=read.expression("EVENT_FINGERPRINT", "@"),
+            topic_arn=read.text("TOPIC_ARN") if "TOPIC_ARN" in environment else None,
+            message=read.expression("NOTIFICATION_MESSAGE", "@"),
+            attributes=read.attributes("NOTIFICATION_ATTRIBUTES"),
+            max_notification_bytes=read.integer("NOTIFICATION_MAX_BYTES", 1, MAX_NOTIFICATION_BYTES, "262144"),
+            dead_letter_queue_url=read.text("DEAD_LETTER_QUEUE_URL"),
+        )
+
+
+class _Reader:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self._environment.get(name, default)
+        if value is None or not value.strip():
+            raise SettingsError(f"{name} is missing or blank")
+        return value
+
+    def integer(self, name: str, least: int, most: int, default: str) -> int:
+        text = self.text(name, default)
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise SettingsError(f"{name} is {text!r}, not a whole number from {least} to {most}")
+        return int(text)
+
+    def choice(self, name: str, choices: type[_Choice], default: str) -> _Choice:
+        text = self.text(name, default)
+        try:
+            return choices(text)
+        except ValueError:
+            allowed = ", ".join(choice.value for choice in choices)
+            raise SettingsError(f"{name} is {text!r}, not one of {allowed}") from None
+
+    def expression(self, name: str, default: str | None = None) -> Expression:
+        return _expression(name, self.text(name, default))
+
+    def key(self, name: str, default: str | None = None) -> KeyAttribute:
+        kind = self.text(f"{name}_TYPE", "S")
+        if kind not in ("S", "N"):
+            raise SettingsError(f"{name}_TYPE is {kind!r}, not S or N")
+        return KeyAttribute(self.text(name, default), kind)
+
+    def attributes(self, name: str) -> dict[str, Expression]:
+        text = self.text(name, "{}")
+        try:
+            value: Any = json.loads(text)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict) or not all(isinstance(path, str) for path in value.values()):
+            raise SettingsError(f"{name} is not a JSON object of attribute names and JMESPath expressions")
+        if len(value) > MAX_CONFIGURED_ATTRIBUTES:
+            raise SettingsError(
+                f"{name} has {len(value)} attributes, over {MAX_CONFIGURED_ATTRIBUTES}: SNS takes ten, event_id is one"
+            )
+        if "event_id" in value:
+            raise SettingsError(f"{name} names event_id, which every notification carries already")
+        return {key: _expression(f"{name}.{key}", path) for key, path in value.items()}
+
+
+def _expression(name: str, text: str) -> Expression:
+    try:
+        return Expression(text)
+    except ValueError as error:
+        raise SettingsError(f"{name} is {text!r}: {error}") from None

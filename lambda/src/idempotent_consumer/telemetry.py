@@ -1,0 +1,145 @@
+"""Traces, metrics and logs. The only module that knows X-Ray, the metrics' format and what may be logged."""
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from aws_xray_sdk.core import xray_recorder
+
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.aws import MISCONFIGURED_REASONS
+
+NAMESPACE = "IdempotentConsumer"
+DIMENSION = "Consumer"
+# CloudWatch's limit for one metric of an embedded metric format line.
+MAX_VALUES = 100
+
+METRIC_OF_OUTCOME = {
+    Outcome.APPLIED: "Applied",
+    Outcome.RESUMED: "Resumed",
+    Outcome.DUPLICATE: "Duplicates",
+    Outcome.SUPERSEDED: "Superseded",
+    Outcome.IGNORED: "Ignored",
+    Outcome.REJECTED: "Rejected",
+    Outcome.CONFLICT: "Conflicts",
+    Outcome.RETRY: "Retries",
+    Outcome.BLOCKED: "Blocked",
+}
+
+_logger = logging.getLogger("idempotent_consumer")
+# Outside Lambda there is no segment to add to, and the SDK would say so at each step.
+xray_recorder.configure(context_missing="IGNORE_ERROR")
+logging.getLogger("aws_xray_sdk").setLevel(logging.ERROR)
+
+
+def now_ms() -> int:
+    """The time as epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+@contextmanager
+def phase(name: str) -> Iterator[dict[str, int]]:
+    """Trace a step as a subsegment; what the caller puts into the dict becomes its annotations.
+
+    A fault of tracing never reaches the caller. Annotations go on subsegments, since Lambda's own segment takes none.
+    """
+    annotations: dict[str, int] = {}
+    subsegment = _begin(name)
+    try:
+        yield annotations
+    finally:
+        if subsegment is not None:
+            _end(subsegment, annotations)
+
+
+def log_verdict(message_id: str, event_id: str | None, verdict: Verdict) -> None:
+    """Log what a person may have to look into: ids, outcome and reason; never a body, nor what may quote one."""
+    level = logging.ERROR if verdict.reason in MISCONFIGURED_REASONS else logging.WARNING
+    fields = {
+        "message_id": message_id,
+        "event_id": event_id,
+        "outcome": verdict.outcome.value,
+        "reason": verdict.reason,
+    }
+    if not verdict.outcome.is_dead:  # the detail of a dead event may name fields of its body
+        fields["detail"] = verdict.detail
+    _logger.log(level, "event %s: %s", verdict.outcome.value, verdict.reason, extra=fields)
+
+
+def log_fault(message_id: str, error: Exception) -> None:
+    """Log a fault of our own by its kind and place; its text may quote data."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "unknown"
+    fields = {"message_id": message_id, "error": type(error).__name__, "where": where}
+    _logger.error("fault: %s at %s", type(error).__name__, where, extra=fields)
+
+
+def emit_metrics(
+    consumer_name: str,
+    verdicts: Iterable[Verdict],
+    event_ages_ms: Sequence[int],
+    receive_counts: Sequence[int],
+) -> None:
+    """Print the invocation's metrics as one line in CloudWatch's embedded metric format.
+
+    The line carries a level, because Lambda's JSON log format filters printed lines by it.
+    """
+    verdicts = list(verdicts)
+    counts = Counter(METRIC_OF_OUTCOME[verdict.outcome] for verdict in verdicts)
+    values: dict[str, Any] = {name: counts[name] for name in METRIC_OF_OUTCOME.values()}
+    values["Misconfigured"] = sum(verdict.reason in MISCONFIGURED_REASONS for verdict in verdicts)
+    metrics = [{"Name": name, "Unit": "Count"} for name in values]
+    for name, unit, sample in (
+        ("EventAge", "Milliseconds", event_ages_ms),
+        ("ReceiveCount", "Count", receive_counts),
+    ):
+        if sample:
+            values[name] = spread(sample)
+            metrics.append({"Name": name, "Unit": unit})
+    print(json.dumps(_line(consumer_name, metrics, values), separators=(",", ":")))
+
+
+def spread(values: Sequence[int]) -> list[int]:
+    """At most 100 of the values, evenly over their order, least and greatest included."""
+    ordered = sorted(values)
+    if len(ordered) <= MAX_VALUES:
+        return ordered
+    return [ordered[index * (len(ordered) - 1) // (MAX_VALUES - 1)] for index in range(MAX_VALUES)]
+
+
+def _line(consumer_name: str, metrics: list[dict[str, str]], values: dict[str, Any]) -> dict[str, Any]:
+    timestamp = now_ms()
+    return {
+        "_aws": {
+            "Timestamp": timestamp,
+            "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [[DIMENSION]], "Metrics": metrics}],
+        },
+        "level": "INFO",
+        "timestamp": datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds"),
+        DIMENSION: consumer_name,
+        **values,
+    }
+
+
+def _begin(name: str) -> Any:
+    try:
+        return xray_recorder.begin_subsegment(name)
+    except Exception:
+        _logger.debug("tracing of %s did not start", name, exc_info=True)
+        return None
+
+
+def _end(subsegment: Any, annotations: dict[str, int]) -> None:
+    try:
+        for key, value in annotations.items():
+            subsegment.put_annotation(key, value)
+        xray_recorder.end_subsegment()
+    except Exception:
+        _logger.debug("tracing of %s did not end", subsegment.name, exc_info=True)
