@@ -19,6 +19,8 @@ SDK_ATTEMPTS = 2
 LONGEST_CALL_MS = SDK_ATTEMPTS * (CONNECT_SECONDS + READ_SECONDS) * 1000 + 1000
 # Left for the answer, the metrics and the runtime.
 _CLOSING_MS = 500
+# Left after a commit for the calls that publish and mark it, when they are not at their slowest.
+_FOLLOWING_MS = 1000
 
 ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.05
@@ -108,6 +110,10 @@ class Budget:
     def allows_call(self) -> bool:
         """Whether an AWS call that starts now ends, at its slowest, before the function is stopped."""
         return self.context.get_remaining_time_in_millis() >= LONGEST_CALL_MS + _CLOSING_MS
+
+    def allows_commit(self) -> bool:
+        """The same, with time left to publish and mark what is committed."""
+        return self.context.get_remaining_time_in_millis() >= LONGEST_CALL_MS + _CLOSING_MS + _FOLLOWING_MS
 
 
 OUT_OF_TIME = Verdict(Outcome.RETRY, "out-of-time", "the invocation's time is used up")

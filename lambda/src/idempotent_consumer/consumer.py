@@ -23,6 +23,10 @@ from idempotent_consumer.plan import Planner
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Settings
 
+# A large batch goes through all steps part by part. Were it committed as a whole first, a batch that takes longer
+# than the function may would be committed time and again and never published. 25: what one marking call takes.
+SLICE = 25
+
 
 class Misconfigured(RuntimeError):
     """Nothing of the batch could be settled for want of a right or a resource.
@@ -81,15 +85,27 @@ class Consumer:
         Raises UnexpectedInvocation when these are no SQS records, Misconfigured when nothing could be settled.
         """
         budget = Budget(context)
-        deliveries = [self._open(message) for message in read_messages(invocation)]
-        self._commit(deliveries, budget)
+        messages = read_messages(invocation)
+        deliveries: list[Delivery] = []
+        held: set[str] = set()
+        for start in range(0, len(messages), SLICE):
+            part = [self._open(message) for message in messages[start : start + SLICE]]
+            self._process(part, held, budget)
+            deliveries += part
+        return self._answer(deliveries)
+
+    def _process(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> None:
+        """All steps for a part of the batch. held: the FIFO groups in which nothing may be touched any more."""
+        self._commit(deliveries, held, budget)
         pending = _pending(deliveries)
-        self._publish(pending, budget)
-        self._mark(pending, budget)
+        if pending:
+            self._publish(pending, budget)
+        if pending:
+            self._mark(pending, budget)
         _settle(pending)
         for delivery in deliveries:
             self._dead_letter(delivery, budget)
-        return self._answer(deliveries)
+            _hold(held, delivery)
 
     def _open(self, message: Message) -> Delivery:
         try:
@@ -119,20 +135,17 @@ class Consumer:
             verdict = _fault(error, message)
         return Work(message, event, task, verdict)
 
-    def _commit(self, deliveries: Sequence[Delivery], budget: Budget) -> None:
+    def _commit(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> None:
         """In the order of the queue. On FIFO the first event that is not settled holds up those behind it."""
-        held: set[str] = set()
         with telemetry.phase("commit") as annotations:
             for delivery in deliveries:
-                group = delivery.message.group
-                if group not in held:
-                    self._commit_delivery(delivery, budget)
-                    self._dead_letter(delivery, budget)
-                    if group is not None and not delivery.is_settled:
-                        held.add(group)
-                else:
+                if delivery.message.group in held:
                     for work in delivery.works:
                         work.verdict = BLOCKED
+                else:
+                    self._commit_delivery(delivery, budget)
+                    self._dead_letter(delivery, budget)
+                    _hold(held, delivery)
             annotations.update(Counter(work.verdict.outcome.value for d in deliveries for work in d.works))
 
     def _commit_delivery(self, delivery: Delivery, budget: Budget) -> None:
@@ -218,6 +231,11 @@ class Consumer:
             )
         except Exception as error:
             telemetry.log_fault("", error)
+
+
+def _hold(held: set[str], delivery: Delivery) -> None:
+    if delivery.message.group is not None and not delivery.is_settled:
+        held.add(delivery.message.group)
 
 
 def _pending(deliveries: Iterable[Delivery]) -> dict[str, list[Work]]:

@@ -48,7 +48,7 @@ class Ledger:
         for attempt in range(ATTEMPTS):
             if attempt:
                 pause(attempt - 1)
-            if not budget.allows_call():
+            if not budget.allows_commit():
                 return OUT_OF_TIME
             decided, verdict = self._try_commit(commit, budget)
             if decided:

@@ -59,7 +59,11 @@ def phase(name: str) -> Iterator[dict[str, int]]:
 
 def log_verdict(message_id: str, event_id: str | None, verdict: Verdict) -> None:
     """Log what a person may have to look into: ids, outcome and reason; never a body, nor what may quote one."""
-    level = logging.ERROR if verdict.reason in MISCONFIGURED_REASONS else logging.WARNING
+    level = logging.WARNING
+    if verdict.reason in MISCONFIGURED_REASONS:
+        level = logging.ERROR
+    elif verdict.outcome is Outcome.BLOCKED:  # its group's first failure is logged as the cause
+        level = logging.DEBUG
     fields = {
         "message_id": message_id,
         "event_id": event_id,

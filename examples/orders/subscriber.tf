@@ -1,0 +1,38 @@
+# Another team's queue that hears of each order. A notification can come twice, so it is read by event_id.
+resource "aws_sqs_queue" "subscriber" {
+  message_retention_seconds = 14 * 86400
+  name                      = "orders-subscriber"
+}
+
+data "aws_iam_policy_document" "subscriber" {
+  statement {
+    actions   = ["sqs:SendMessage"]
+    resources = [aws_sqs_queue.subscriber.arn]
+
+    principals {
+      identifiers = ["sns.amazonaws.com"]
+      type        = "Service"
+    }
+
+    condition {
+      test     = "ArnEquals"
+      values   = [module.orders.topic_arn]
+      variable = "aws:SourceArn"
+    }
+  }
+}
+
+resource "aws_sqs_queue_policy" "subscriber" {
+  policy    = data.aws_iam_policy_document.subscriber.json
+  queue_url = aws_sqs_queue.subscriber.url
+}
+
+# Raw: the subscriber gets the message itself and event_id as a message attribute.
+resource "aws_sns_topic_subscription" "subscriber" {
+  endpoint             = aws_sqs_queue.subscriber.arn
+  protocol             = "sqs"
+  raw_message_delivery = true
+  topic_arn            = module.orders.topic_arn
+
+  depends_on = [aws_sqs_queue_policy.subscriber]
+}

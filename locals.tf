@@ -1,0 +1,61 @@
+locals {
+  ledger_table_name = "${var.name}-processed-events"
+
+  # Records that wait behind a failed one of their FIFO group are received, and counted, as well.
+  max_receive_count = coalesce(var.queue.max_receive_count, var.queue.fifo ? 10 : 5)
+
+  # An alarm at or above the retention could never fire: the message is gone by then.
+  oldest_message_age_seconds = coalesce(
+    var.alarms.oldest_message_age_seconds, min(3600, floor(var.queue.retention_days * 43200))
+  )
+
+  # None or one. A list of known length even while the ARN of a new topic is unknown.
+  topic_arns = var.notification.create_topic ? aws_sns_topic.notifications[*].arn : var.notification.topic_arn[*]
+
+  # AWS's advice: six times the function's timeout, plus the time a batch is gathered.
+  visibility_timeout_seconds = coalesce(
+    var.queue.visibility_timeout_seconds,
+    6 * var.function.timeout_seconds + coalesce(var.function.batching_window_seconds, 0)
+  )
+}
+
+# What the function reads when it starts. What is not set is left out: an empty value is a value.
+locals {
+  settings = merge(
+    {
+      BUSINESS_HASH_KEY       = var.business_table.hash_key
+      BUSINESS_HASH_KEY_TYPE  = var.business_table.hash_key_type
+      BUSINESS_TABLE          = module.tables.business_table_name
+      CONSUMER_NAME           = var.name
+      DEAD_LETTER_QUEUE_URL   = module.queue.dead_letter_queue_url
+      EVENT_ENVELOPE          = var.event.envelope
+      EVENT_FINGERPRINT       = var.event.fingerprint
+      EVENT_ITEM              = var.event.item
+      EVENT_WRITE_MODE        = var.event.write_mode
+      LEDGER_TABLE            = module.tables.ledger_table_name
+      NOTIFICATION_ATTRIBUTES = jsonencode(var.notification.attributes)
+      NOTIFICATION_MAX_BYTES  = tostring(var.notification.max_bytes)
+      NOTIFICATION_MESSAGE    = var.notification.message
+      TTL_WINDOW_DAYS         = tostring(var.ttl_window_days)
+    },
+    { for path in var.event.id[*] : "EVENT_ID" => path },
+    { for path in var.event.version[*] : "EVENT_VERSION" => path },
+    { for key in var.business_table.range_key[*] : "BUSINESS_RANGE_KEY" => key },
+    { for key in var.business_table.range_key[*] : "BUSINESS_RANGE_KEY_TYPE" => var.business_table.range_key_type },
+    { for arn in local.topic_arns : "TOPIC_ARN" => arn },
+  )
+
+  # Written out, because a validation of var.function cannot refer to what is built from it.
+  reserved_environment = [
+    # The settings above.
+    "BUSINESS_HASH_KEY", "BUSINESS_HASH_KEY_TYPE", "BUSINESS_RANGE_KEY", "BUSINESS_RANGE_KEY_TYPE",
+    "BUSINESS_TABLE", "CONSUMER_NAME", "DEAD_LETTER_QUEUE_URL", "EVENT_ENVELOPE", "EVENT_FINGERPRINT",
+    "EVENT_ID", "EVENT_ITEM", "EVENT_VERSION", "EVENT_WRITE_MODE", "LEDGER_TABLE",
+    "NOTIFICATION_ATTRIBUTES", "NOTIFICATION_MAX_BYTES", "NOTIFICATION_MESSAGE", "TOPIC_ARN",
+    "TTL_WINDOW_DAYS",
+    # Lambda's own: https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
+    "_HANDLER", "_X_AMZN_TRACE_ID", "AWS_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION",
+    "AWS_EXECUTION_ENV", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+    "LAMBDA_RUNTIME_DIR", "LAMBDA_TASK_ROOT",
+  ]
+}

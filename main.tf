@@ -1,0 +1,69 @@
+# Messages arrive here; what cannot be processed ends in the dead-letter queue.
+module "queue" {
+  source = "./modules/queue"
+
+  dead_letter_retention_days = var.queue.dead_letter_retention_days
+  fifo                       = var.queue.fifo
+  kms_key_arn                = var.encryption.kms_key_arn
+  max_receive_count          = local.max_receive_count
+  name                       = var.name
+  producers                  = var.queue.producers
+  retention_days             = var.queue.retention_days
+  tags                       = var.tags
+  visibility_timeout_seconds = local.visibility_timeout_seconds
+}
+
+# The ledger remembers each event; its row and the business rows are written in one transaction.
+module "tables" {
+  source = "./modules/tables"
+
+  business_table      = var.business_table
+  business_table_name = var.business_table_name
+  deletion_protection = var.deletion_protection
+  kms_key_arn         = var.encryption.kms_key_arn
+  ledger_table_name   = local.ledger_table_name
+  tags                = var.tags
+}
+
+# Committed events are announced here. In order if the queue is in order.
+resource "aws_sns_topic" "notifications" {
+  count = var.notification.create_topic ? 1 : 0
+
+  fifo_topic        = var.queue.fifo
+  kms_master_key_id = var.encryption.kms_key_arn
+  name              = "${var.name}-notifications${var.queue.fifo ? ".fifo" : ""}"
+  tags              = var.tags
+}
+
+# The worker reads the queue, writes both tables and publishes.
+module "function" {
+  source = "./modules/function"
+
+  batch_size            = var.batch_size
+  business_table_arn    = module.tables.business_table_arn
+  dead_letter_queue_arn = module.queue.dead_letter_queue_arn
+  environment           = merge(var.function.environment, local.settings)
+  function              = var.function
+  kms_key_arn           = var.encryption.kms_key_arn
+  ledger_table_arn      = module.tables.ledger_table_arn
+  log_retention_days    = var.log_retention_days
+  name                  = "${var.name}-worker"
+  queue_arn             = module.queue.queue_arn
+  tags                  = var.tags
+  topic_arns            = local.topic_arns
+}
+
+module "alarms" {
+  source = "./modules/alarms"
+
+  actions                    = var.alarms.actions
+  consumer_name              = var.name
+  dead_letter_queue_name     = module.queue.dead_letter_queue_name
+  duration_threshold_ms      = var.function.timeout_seconds * 10 * var.alarms.duration_percent
+  errors_threshold           = var.alarms.errors
+  function_name              = module.function.function_name
+  oldest_message_age_seconds = local.oldest_message_age_seconds
+  queue_name                 = module.queue.queue_name
+  tags                       = var.tags
+  throttles_threshold        = var.alarms.throttles
+}

@@ -1,0 +1,111 @@
+# AWS's action names, each with the call that needs it in tests/plan/test_iam.py. Batch calls have no action of their
+# own: PublishBatch is checked as sns:Publish, BatchExecuteStatement's UPDATE as dynamodb:PartiQLUpdate.
+data "aws_iam_policy_document" "worker" {
+  statement {
+    sid       = "ReadIntake"
+    actions   = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+    resources = [var.queue_arn]
+  }
+
+  statement {
+    sid       = "DeadLetter"
+    actions   = ["sqs:SendMessage"]
+    resources = [var.dead_letter_queue_arn]
+  }
+
+  statement {
+    sid       = "Commit"
+    actions   = ["dynamodb:PutItem"]
+    resources = [var.business_table_arn, var.ledger_table_arn]
+  }
+
+  statement {
+    sid       = "ReadAndMarkLedger"
+    actions   = ["dynamodb:GetItem", "dynamodb:PartiQLUpdate"]
+    resources = [var.ledger_table_arn]
+  }
+
+  dynamic "statement" {
+    for_each = var.topic_arns
+
+    content {
+      sid       = "Publish"
+      actions   = ["sns:Publish"]
+      resources = [statement.value]
+    }
+  }
+
+  dynamic "statement" {
+    for_each = var.kms_key_arn[*]
+
+    content {
+      sid       = "UseKey"
+      actions   = ["kms:Decrypt", "kms:GenerateDataKey"]
+      resources = [statement.value]
+    }
+  }
+
+  statement {
+    sid       = "Log"
+    actions   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+    resources = ["${aws_cloudwatch_log_group.worker.arn}:*"]
+  }
+
+  # X-Ray has no resources to name.
+  statement {
+    sid       = "Trace"
+    actions   = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"]
+    resources = ["*"]
+  }
+
+  # Nor do the interfaces that Lambda makes in a VPC: they do not exist yet, and describing knows no resource.
+  dynamic "statement" {
+    for_each = var.function.vpc[*]
+
+    content {
+      sid = "JoinVpc"
+      actions = [
+        "ec2:AssignPrivateIpAddresses",
+        "ec2:CreateNetworkInterface",
+        "ec2:DeleteNetworkInterface",
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeSubnets",
+        "ec2:UnassignPrivateIpAddresses",
+      ]
+      resources = ["*"]
+    }
+  }
+}
+
+data "aws_iam_policy_document" "assume" {
+  statement {
+    actions = ["sts:AssumeRole"]
+
+    principals {
+      identifiers = ["lambda.amazonaws.com"]
+      type        = "Service"
+    }
+  }
+}
+
+resource "aws_iam_role" "worker" {
+  assume_role_policy   = data.aws_iam_policy_document.assume.json
+  name                 = var.name
+  permissions_boundary = var.function.permissions_boundary
+  tags                 = var.tags
+}
+
+resource "aws_iam_role_policy" "worker" {
+  name   = "consume"
+  policy = data.aws_iam_policy_document.worker.json
+  role   = aws_iam_role.worker.name
+}
+
+# What the caller's own code needs, apart from what the consumer needs.
+resource "aws_iam_role_policy" "additional" {
+  count = length(var.function.policy_documents)
+
+  name   = "additional-${count.index}"
+  policy = var.function.policy_documents[count.index]
+  role   = aws_iam_role.worker.name
+}

@@ -1,0 +1,101 @@
+locals {
+  package = coalesce(var.function.package, "${path.module}/../../lambda/dist/idempotent-consumer.zip")
+}
+
+# Made before the function, which has no right to make it: so the retention holds from the first line on.
+resource "aws_cloudwatch_log_group" "worker" {
+  kms_key_id        = var.kms_key_arn
+  name              = "/aws/lambda/${var.name}"
+  retention_in_days = var.log_retention_days
+  tags              = var.tags
+}
+
+resource "aws_lambda_function" "worker" {
+  architectures                  = [var.function.architecture]
+  filename                       = local.package
+  function_name                  = var.name
+  handler                        = var.function.handler
+  kms_key_arn                    = var.kms_key_arn
+  layers                         = var.function.layers
+  memory_size                    = var.function.memory_mb
+  publish                        = var.function.snap_start
+  reserved_concurrent_executions = var.function.reserved_concurrency
+  role                           = aws_iam_role.worker.arn
+  runtime                        = var.function.runtime
+  source_code_hash               = filebase64sha256(local.package)
+  tags                           = var.tags
+  timeout                        = var.function.timeout_seconds
+
+  environment {
+    variables = var.environment
+  }
+
+  # INFO, because the metrics are log lines of that level.
+  logging_config {
+    application_log_level = "INFO"
+    log_format            = "JSON"
+    log_group             = aws_cloudwatch_log_group.worker.name
+  }
+
+  dynamic "snap_start" {
+    for_each = var.function.snap_start ? [1] : []
+
+    content {
+      apply_on = "PublishedVersions"
+    }
+  }
+
+  tracing_config {
+    mode = "Active"
+  }
+
+  dynamic "vpc_config" {
+    for_each = var.function.vpc[*]
+
+    content {
+      security_group_ids = vpc_config.value.security_group_ids
+      subnet_ids         = vpc_config.value.subnet_ids
+    }
+  }
+
+  lifecycle {
+    precondition {
+      condition     = fileexists(local.package)
+      error_message = "function.package is ${jsonencode(local.package)}, and there is no such file: give the path of the function's zip, or null for the one that comes with the module."
+    }
+  }
+
+  # Lambda makes the network interfaces with the role's rights.
+  depends_on = [aws_iam_role_policy.worker]
+}
+
+# Only a published version is a snapshot.
+resource "aws_lambda_alias" "live" {
+  count = var.function.snap_start ? 1 : 0
+
+  description      = "The version that reads the queue."
+  function_name    = aws_lambda_function.worker.function_name
+  function_version = aws_lambda_function.worker.version
+  name             = "live"
+}
+
+resource "aws_lambda_event_source_mapping" "intake" {
+  batch_size                         = var.batch_size
+  enabled                            = var.function.enabled
+  event_source_arn                   = var.queue_arn
+  function_name                      = var.function.snap_start ? aws_lambda_alias.live[0].arn : aws_lambda_function.worker.arn
+  function_response_types            = ["ReportBatchItemFailures"]
+  maximum_batching_window_in_seconds = var.function.batching_window_seconds
+  tags                               = var.tags
+
+  dynamic "scaling_config" {
+    for_each = var.function.maximum_concurrency[*]
+
+    content {
+      maximum_concurrency = scaling_config.value
+    }
+  }
+
+  # Without its rights on the queue the mapping waits minutes before it fails.
+  depends_on = [aws_iam_role_policy.additional, aws_iam_role_policy.worker]
+}

@@ -1,0 +1,100 @@
+variable "dead_letter_retention_days" {
+  default     = 14
+  description = "Days that a message stays in the dead-letter queue, 60 seconds (0.0007) to 14; then it is lost. On a standard queue they count from the first send, so it must be more than retention_days."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition     = var.dead_letter_retention_days * 86400 >= 60 && var.dead_letter_retention_days <= 14
+    error_message = "dead_letter_retention_days is ${var.dead_letter_retention_days}, but SQS keeps a message from 60 seconds (0.0007 days) to 14 days."
+  }
+
+  validation {
+    condition     = var.fifo || var.dead_letter_retention_days > var.retention_days
+    error_message = "dead_letter_retention_days is ${var.dead_letter_retention_days}, not above retention_days (${var.retention_days}): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once."
+  }
+}
+
+variable "fifo" {
+  default     = false
+  description = "Whether both queues keep the order of each message group. A change makes new, empty queues."
+  nullable    = false
+  type        = bool
+}
+
+variable "kms_key_arn" {
+  default     = null
+  description = "ARN of the KMS key for both queues; null uses the key that SQS manages. The key's policy must let each producer's service use it (kms:Decrypt, kms:GenerateDataKey), else messages vanish on their way."
+  type        = string
+
+  validation {
+    condition     = var.kms_key_arn == null ? true : can(regex("^arn:[a-z0-9-]+:kms:[a-z0-9-]+:[0-9]{12}:key/", var.kms_key_arn))
+    error_message = "kms_key_arn is ${jsonencode(var.kms_key_arn)}, but must be the ARN of a KMS key, no alias: the alias/aws/… keys cannot be opened to SNS, EventBridge or S3."
+  }
+}
+
+variable "max_receive_count" {
+  default     = 5
+  description = "Receives before a message goes to the dead-letter queue, 3 to 1000. Throttles and crashes count, and on FIFO waiting behind a failed message does too: 10 is wise there."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition     = floor(var.max_receive_count) == var.max_receive_count && var.max_receive_count >= 3 && var.max_receive_count <= 1000
+    error_message = "max_receive_count is ${var.max_receive_count}, but must be a whole number from 3 to 1000 (5 or more is wise): a throttle, a deployment or a crash counts as a receive."
+  }
+}
+
+variable "name" {
+  description = "Name of the queue, 1 to 71 letters, digits, - and _; the dead-letter queue's ends in -dlq, and both in .fifo with fifo. Another name makes new, empty queues."
+  nullable    = false
+  type        = string
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9_-]{1,71}$", var.name))
+    error_message = "name is ${jsonencode(var.name)}, but must be 1 to 71 letters, digits, - and _: ${var.name}-dlq.fifo must fit SQS's 80 characters."
+  }
+}
+
+variable "producers" {
+  default     = []
+  description = "The AWS services that may send to the queue: service such as sns.amazonaws.com, events.amazonaws.com or s3.amazonaws.com, source_arn the topic, rule or bucket, source_account the bucket's account if it is not the queue's. Without one a service's messages are refused."
+  nullable    = false
+
+  type = list(object({
+    service        = string
+    source_account = optional(string)
+    source_arn     = string
+  }))
+}
+
+variable "retention_days" {
+  default     = 4
+  description = "Days that a message waits in the queue, 60 seconds (0.0007) to 14; then it is lost."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition     = var.retention_days * 86400 >= 60 && var.retention_days <= 14
+    error_message = "retention_days is ${var.retention_days}, but SQS keeps a message from 60 seconds (0.0007 days) to 14 days."
+  }
+}
+
+variable "tags" {
+  default     = {}
+  description = "Tags of both queues."
+  nullable    = false
+  type        = map(string)
+}
+
+variable "visibility_timeout_seconds" {
+  default     = 180
+  description = "Seconds until a message in work is given out again, 0 to 43200: at least the consumer's timeout, better six times that. Too short means that messages are processed twice at a time."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition     = floor(var.visibility_timeout_seconds) == var.visibility_timeout_seconds && var.visibility_timeout_seconds >= 0 && var.visibility_timeout_seconds <= 43200
+    error_message = "visibility_timeout_seconds is ${var.visibility_timeout_seconds}, but must be a whole number from 0 to 43200 (12 hours)."
+  }
+}

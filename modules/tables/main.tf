@@ -1,0 +1,62 @@
+# One row for each event that was ever committed. Without it, everything still in a queue is processed again.
+resource "aws_dynamodb_table" "ledger" {
+  billing_mode                = "PAY_PER_REQUEST"
+  deletion_protection_enabled = var.deletion_protection
+  hash_key                    = "event_id"
+  name                        = var.ledger_table_name
+  tags                        = var.tags
+
+  attribute {
+    name = "event_id"
+    type = "S"
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+
+  server_side_encryption {
+    enabled     = var.kms_key_arn != null
+    kms_key_arn = var.kms_key_arn
+  }
+
+  # The code writes this name too. It is no variable: DynamoDB cannot rename it in one step.
+  ttl {
+    attribute_name = "ttl"
+    enabled        = true
+  }
+}
+
+resource "aws_dynamodb_table" "business" {
+  count = var.business_table.create ? 1 : 0
+
+  billing_mode                = "PAY_PER_REQUEST"
+  deletion_protection_enabled = var.deletion_protection
+  hash_key                    = var.business_table.hash_key
+  name                        = var.business_table_name
+  range_key                   = var.business_table.range_key
+  tags                        = var.tags
+
+  attribute {
+    name = var.business_table.hash_key
+    type = var.business_table.hash_key_type
+  }
+
+  dynamic "attribute" {
+    for_each = var.business_table.range_key[*]
+
+    content {
+      name = attribute.value
+      type = var.business_table.range_key_type
+    }
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+
+  server_side_encryption {
+    enabled     = var.kms_key_arn != null
+    kms_key_arn = var.kms_key_arn
+  }
+}

@@ -1,0 +1,121 @@
+variable "batch_size" {
+  default     = 10
+  description = "Messages in one call of the function, 1 to 10000; on FIFO at most 10. More than 10 needs function.batching_window_seconds of 1 or more. A larger batch costs fewer calls, and a slow message holds up more others."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition     = floor(var.batch_size) == var.batch_size && var.batch_size >= 1 && var.batch_size <= 10000
+    error_message = "batch_size is ${var.batch_size}, but must be a whole number from 1 to 10000."
+  }
+
+  validation {
+    condition     = !var.queue.fifo || var.batch_size <= 10
+    error_message = "batch_size is ${var.batch_size}, but with queue.fifo it is at most 10."
+  }
+
+  validation {
+    condition     = var.queue.fifo || var.batch_size <= 10 || try(var.function.batching_window_seconds >= 1, false)
+    error_message = "batch_size is ${var.batch_size} and function.batching_window_seconds is ${jsonencode(var.function.batching_window_seconds)}: a batch of more than 10 needs a batching window of at least 1 second."
+  }
+}
+
+variable "business_table_name" {
+  description = "Name of the business table, which is created unless business_table.create is false: 3 to 255 letters, digits, _, - and dots. Another name makes another, empty table."
+  nullable    = false
+  type        = string
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9_.-]{3,255}$", var.business_table_name))
+    error_message = "business_table_name is ${jsonencode(var.business_table_name)}, but must be 3 to 255 letters, digits, _, - and dots."
+  }
+
+  validation {
+    condition     = var.business_table_name != "${var.name}-processed-events"
+    error_message = "business_table_name is ${jsonencode(var.business_table_name)}, which is the name of the ledger table: one transaction cannot use a table for both."
+  }
+}
+
+variable "deletion_protection" {
+  default     = true
+  description = "Whether DynamoDB refuses to delete the tables made here. Set it to false and apply before you destroy them. A lost ledger means that all messages still in a queue are processed again."
+  nullable    = false
+  type        = bool
+}
+
+variable "encryption" {
+  default     = {}
+  description = "kms_key_arn: ARN of a KMS key of your own for the queues, topic, tables, log group and the function's environment; null uses the keys that AWS manages. The key's policy must let logs.<region>.amazonaws.com use it, and each producer's service (sns, events or s3.amazonaws.com: kms:Decrypt, kms:GenerateDataKey), else the apply fails or messages vanish on their way to the queue."
+  nullable    = false
+
+  type = object({
+    kms_key_arn = optional(string)
+  })
+
+  validation {
+    condition     = var.encryption.kms_key_arn == null ? true : !can(regex("(^|:)alias/", var.encryption.kms_key_arn))
+    error_message = "encryption.kms_key_arn is ${jsonencode(var.encryption.kms_key_arn)}, an alias: a role's rights hold for a key, not for an alias, and the alias/aws/… keys cannot be opened to SNS, EventBridge or S3. Give the key's ARN."
+  }
+
+  validation {
+    condition     = var.encryption.kms_key_arn == null ? true : can(regex("^arn:[a-z0-9-]+:kms:[a-z0-9-]+:[0-9]{12}:(key/[A-Za-z0-9-]+|alias/.*)$|^alias/", var.encryption.kms_key_arn))
+    error_message = "encryption.kms_key_arn is ${jsonencode(var.encryption.kms_key_arn)}, but must be the ARN of a KMS key: arn:<partition>:kms:<region>:<account>:key/<id>."
+  }
+}
+
+variable "log_retention_days" {
+  default     = 30
+  description = "Days that the function's log is kept, one of CloudWatch's values (1, 3, 5, 7, 14, 30, …, 3653); 0 keeps it for ever. Older lines are deleted."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition = contains(
+      [0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653],
+      var.log_retention_days
+    )
+    error_message = "log_retention_days is ${var.log_retention_days}, but CloudWatch takes 0 (for ever), 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653."
+  }
+}
+
+variable "name" {
+  description = "Name of the consumer: 1 to 50 letters, digits, - and _. The queues, ledger, topic, function, role and alarms are named after it; another name makes new, empty ones. Roles are global: two consumers of an account need two names, in different Regions too."
+  nullable    = false
+  type        = string
+
+  # 64 characters is Lambda's and IAM's limit, 80 that of SQS; the longest names end in -worker and -dlq.fifo.
+  # The rest is room for names to come.
+  validation {
+    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$", var.name))
+    error_message = "name is ${jsonencode(var.name)}, but must be 1 to 50 letters, digits, - and _, beginning with a letter or digit: names such as ${var.name}-worker and ${var.name}-dlq.fifo must fit Lambda's 64 and SQS's 80 characters."
+  }
+}
+
+variable "tags" {
+  default     = {}
+  description = "Tags of everything that is created, at most 50. Keys must not begin with aws:, which belongs to AWS."
+  nullable    = false
+  type        = map(string)
+
+  validation {
+    condition     = length(var.tags) <= 50 && alltrue([for key in keys(var.tags) : !startswith(lower(key), "aws:")])
+    error_message = "tags has ${length(var.tags)} keys (${join(", ", keys(var.tags))}), but may have at most 50, and none that begins with aws:."
+  }
+}
+
+variable "ttl_window_days" {
+  default     = 30
+  description = "Whole days that an event is remembered after it was processed, at most 3650 and at least queue.retention_days + queue.dead_letter_retention_days. A duplicate that comes later is stopped only by the business row, and with write_mode upsert by nothing."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition     = floor(var.ttl_window_days) == var.ttl_window_days && var.ttl_window_days >= 1 && var.ttl_window_days <= 3650
+    error_message = "ttl_window_days is ${var.ttl_window_days}, but must be a whole number of days, 1 to 3650."
+  }
+
+  validation {
+    condition     = var.ttl_window_days >= ceil(var.queue.retention_days + var.queue.dead_letter_retention_days)
+    error_message = "ttl_window_days is ${var.ttl_window_days}, below queue.retention_days (${var.queue.retention_days}) + queue.dead_letter_retention_days (${var.queue.dead_letter_retention_days}): a message could come back after its event was forgotten."
+  }
+}

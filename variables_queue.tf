@@ -1,0 +1,114 @@
+variable "queue" {
+  default     = {}
+  description = <<-EOT
+    The queue and its dead-letter queue.
+    - fifo: whether both keep the order of each message group. A change makes new, empty queues.
+    - retention_days: days that a message waits, 60 seconds (0.0007) to 14; then it is lost.
+    - dead_letter_retention_days: the same in the dead-letter queue. On a standard queue the days count from the first send, so it must be more than retention_days.
+    - max_receive_count: receives before a message goes to the dead-letter queue, 3 to 1000; null means 5, and 10 with fifo, where waiting behind a failed message counts too.
+    - visibility_timeout_seconds: seconds until a message in work is given out again, at least function.timeout_seconds + function.batching_window_seconds, at most 43200; null means 6 x timeout + window.
+    - producers: the AWS services that may send: service is sns.amazonaws.com, events.amazonaws.com or s3.amazonaws.com, source_arn the topic, rule or bucket, source_account the bucket's account if it is not the queue's.
+  EOT
+  nullable    = false
+
+  type = object({
+    dead_letter_retention_days = optional(number, 14)
+    fifo                       = optional(bool, false)
+    max_receive_count          = optional(number)
+    producers = optional(list(object({
+      service        = string
+      source_account = optional(string)
+      source_arn     = string
+    })), [])
+    retention_days             = optional(number, 4)
+    visibility_timeout_seconds = optional(number)
+  })
+
+  validation {
+    condition     = var.queue.retention_days * 86400 >= 60 && var.queue.retention_days <= 14
+    error_message = "queue.retention_days is ${var.queue.retention_days}, but SQS keeps a message from 60 seconds (0.0007 days) to 14 days."
+  }
+
+  validation {
+    condition     = var.queue.dead_letter_retention_days * 86400 >= 60 && var.queue.dead_letter_retention_days <= 14
+    error_message = "queue.dead_letter_retention_days is ${var.queue.dead_letter_retention_days}, but SQS keeps a message from 60 seconds (0.0007 days) to 14 days."
+  }
+
+  validation {
+    condition     = var.queue.fifo || var.queue.dead_letter_retention_days > var.queue.retention_days
+    error_message = "queue.dead_letter_retention_days is ${var.queue.dead_letter_retention_days}, not above queue.retention_days (${var.queue.retention_days}): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once."
+  }
+
+  validation {
+    condition = (
+      var.queue.max_receive_count == null ? true :
+      floor(var.queue.max_receive_count) == var.queue.max_receive_count && var.queue.max_receive_count >= 3 && var.queue.max_receive_count <= 1000
+    )
+    error_message = "queue.max_receive_count is ${jsonencode(var.queue.max_receive_count)}, but must be a whole number from 3 to 1000 (5 or more is wise): a throttle, a deployment or a crash counts as a receive."
+  }
+
+  validation {
+    condition = (
+      var.queue.visibility_timeout_seconds == null ? true :
+      floor(var.queue.visibility_timeout_seconds) == var.queue.visibility_timeout_seconds && var.queue.visibility_timeout_seconds <= 43200
+    )
+    error_message = "queue.visibility_timeout_seconds is ${jsonencode(var.queue.visibility_timeout_seconds)}, but must be a whole number, at most 43200 (12 hours)."
+  }
+
+  validation {
+    condition = (
+      var.queue.visibility_timeout_seconds == null ? true :
+      var.queue.visibility_timeout_seconds >= var.function.timeout_seconds
+    )
+    error_message = "queue.visibility_timeout_seconds is ${jsonencode(var.queue.visibility_timeout_seconds)}, below function.timeout_seconds (${var.function.timeout_seconds}): a message would come back while it is still being processed."
+  }
+
+  validation {
+    condition = (
+      var.queue.visibility_timeout_seconds == null ? true :
+      var.queue.visibility_timeout_seconds < var.function.timeout_seconds ? true :
+      var.queue.visibility_timeout_seconds >= var.function.timeout_seconds + coalesce(var.function.batching_window_seconds, 0)
+    )
+    error_message = "queue.visibility_timeout_seconds is ${jsonencode(var.queue.visibility_timeout_seconds)}, below function.timeout_seconds (${var.function.timeout_seconds}) + function.batching_window_seconds (${jsonencode(var.function.batching_window_seconds)}): a message would come back while its batch is gathered or processed."
+  }
+
+  # Even 0 is refused by AWS: the window has to be left out.
+  validation {
+    condition     = !var.queue.fifo || var.function.batching_window_seconds == null
+    error_message = "queue.fifo is true and function.batching_window_seconds is ${jsonencode(var.function.batching_window_seconds)}: a FIFO queue takes no batching window, not even 0. Leave it null."
+  }
+
+  validation {
+    condition     = alltrue([for p in var.queue.producers : contains(["events.amazonaws.com", "s3.amazonaws.com", "sns.amazonaws.com"], p.service)])
+    error_message = "queue.producers names the services ${join(", ", [for p in var.queue.producers : jsonencode(p.service)])}, but a service is sns.amazonaws.com, events.amazonaws.com or s3.amazonaws.com."
+  }
+
+  validation {
+    condition = alltrue([
+      for p in var.queue.producers : can(regex(lookup({
+        "events.amazonaws.com" = "^arn:[a-z0-9-]+:events:[a-z0-9-]+:[0-9]{12}:rule/.+$"
+        "s3.amazonaws.com"     = "^arn:[a-z0-9-]+:s3:::[a-z0-9.-]{3,63}$"
+        "sns.amazonaws.com"    = "^arn:[a-z0-9-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+(\\.fifo)?$"
+      }, p.service, ""), p.source_arn))
+    ])
+    error_message = "queue.producers has the sources ${join(", ", [for p in var.queue.producers : "${p.source_arn} for ${p.service}"])}, but a source_arn is the ARN of the service's own topic (sns), rule (events) or bucket (s3), without wildcards."
+  }
+
+  validation {
+    condition = alltrue([
+      for p in var.queue.producers :
+      p.source_account == null ? true : p.service == "s3.amazonaws.com" && can(regex("^[0-9]{12}$", p.source_account))
+    ])
+    error_message = "queue.producers has the source_account ${join(", ", compact([for p in var.queue.producers : p.source_account]))}, but only s3.amazonaws.com takes one, of 12 digits: the other ARNs name their account."
+  }
+
+  validation {
+    condition     = !var.queue.fifo || alltrue([for p in var.queue.producers : p.service != "s3.amazonaws.com"])
+    error_message = "queue.producers has s3.amazonaws.com and queue.fifo is true: S3 cannot send to a FIFO queue."
+  }
+
+  validation {
+    condition     = !var.queue.fifo || alltrue([for p in var.queue.producers : p.service != "sns.amazonaws.com" || endswith(p.source_arn, ".fifo")])
+    error_message = "queue.producers has the topics ${join(", ", [for p in var.queue.producers : p.source_arn if p.service == "sns.amazonaws.com"])} and queue.fifo is true: only a FIFO topic (.fifo) can send to a FIFO queue."
+  }
+}
