@@ -96,7 +96,7 @@ variable "function" {
 
   validation {
     condition     = alltrue([for document in var.function.policy_documents : can(jsondecode(document).Statement)])
-    error_message = "function.policy_documents has ${length(var.function.policy_documents)} documents, but each must be the JSON of an IAM policy with a Statement, as data.aws_iam_policy_document.<name>.json gives."
+    error_message = "function.policy_documents has no IAM policy at the positions ${join(", ", [for n, document in var.function.policy_documents : n if !can(jsondecode(document).Statement)])}: each must be JSON with a Statement, as data.aws_iam_policy_document.<name>.json gives."
   }
 
   validation {

@@ -5,8 +5,8 @@ locals {
 }
 
 resource "aws_sqs_queue" "intake" {
-  # One body is one event, so nothing is lost; EventBridge sends to no FIFO queue without it.
-  content_based_deduplication = var.fifo
+  # EventBridge names no deduplication id, and sends to no FIFO queue that needs one.
+  content_based_deduplication = var.fifo && contains(var.producers[*].service, "events.amazonaws.com")
   fifo_queue                  = var.fifo
   kms_master_key_id           = var.kms_key_arn
   message_retention_seconds   = floor(var.retention_days * 86400 + 0.5)

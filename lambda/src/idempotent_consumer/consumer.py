@@ -110,8 +110,10 @@ class Consumer:
     def _open(self, message: Message) -> Delivery:
         try:
             events = open_envelope(message.body, self._settings.envelope)
-        except Rejected as rejected:
-            events = [rejected]
+        except (Rejected, RecursionError) as error:
+            events = [_rejection(error)]
+        except Exception as error:
+            return Delivery(message, [Work(message, None, None, _fault(error, message))])
         if not events:
             return Delivery(message, [Work(message, None, None, Verdict(Outcome.IGNORED))])
         return Delivery(message, [self._plan(message, data) for data in events])
@@ -127,10 +129,8 @@ class Consumer:
             event_id = read_event_id(data, self._settings.event_id)
             event = Event(event_id, data, fingerprint(data, self._settings.fingerprint), message.group)
             task = prepare(event, self._planner(event), message.id, telemetry.now_ms(), self._settings)
-        except Rejected as rejected:
-            task = rejected
-        except RecursionError:
-            task = Rejected("nested-too-deep", "the event is nested too deep")
+        except (Rejected, RecursionError) as error:
+            task = _rejection(error)
         except Exception as error:
             verdict = _fault(error, message)
         return Work(message, event, task, verdict)
@@ -282,6 +282,12 @@ def _guarded(call: Callable[[], dict[str, Verdict]], pending: Mapping[str, Seque
         return call()
     except Exception as error:
         return {event_id: _fault(error, works[0].message) for event_id, works in pending.items()}
+
+
+def _rejection(error: Rejected | RecursionError) -> Rejected:
+    if isinstance(error, Rejected):
+        return error
+    return Rejected("nested-too-deep", "the body is nested too deep to be processed")
 
 
 def _fault(error: Exception, message: Message) -> Verdict:

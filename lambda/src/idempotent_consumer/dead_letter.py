@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -13,8 +14,10 @@ from idempotent_consumer.message import Message
 REASON = "dead_letter_reason"
 DETAIL = "dead_letter_detail"
 
-# Amazon SQS Developer Guide, "Amazon SQS message metadata".
+# Amazon SQS Developer Guide, "Amazon SQS message metadata" and "Amazon SQS message quotas". A queue may take up to
+# 1 MiB, but one made by an older provider takes 256 KiB: beyond that the detail, which can be missed, is left out.
 _MAX_ATTRIBUTES = 10
+_MAX_BYTES = 262_144
 _MAX_DETAIL = 1_000
 _REFUSED_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -49,10 +52,23 @@ def _attributes(message: Message, reason: str, detail: str) -> dict[str, Any]:
     """The producer's attributes first, then as many of our two as there is room for."""
     producers = {name: value for name, value in message.attributes.items() if name not in (REASON, DETAIL)}
     attributes = {name: _to_api(value) for name, value in producers.items()}
-    for name, text in ((REASON, reason), (DETAIL, _REFUSED_CHARACTER.sub("?", detail)[:_MAX_DETAIL])):
-        if text and len(attributes) < _MAX_ATTRIBUTES:
-            attributes[name] = {"DataType": "String", "StringValue": text}
+    if len(attributes) < _MAX_ATTRIBUTES:
+        attributes[REASON] = {"DataType": "String", "StringValue": reason}
+    text = _REFUSED_CHARACTER.sub("?", detail)[:_MAX_DETAIL]
+    size = _bytes(message.body, attributes) + len(DETAIL) + len("String") + len(text.encode())
+    if text and len(attributes) < _MAX_ATTRIBUTES and size <= _MAX_BYTES:
+        attributes[DETAIL] = {"DataType": "String", "StringValue": text}
     return attributes
+
+
+def _bytes(body: str, attributes: Mapping[str, Mapping[str, Any]]) -> int:
+    """The size that SQS counts."""
+    parts = (
+        part if isinstance(part, bytes) else part.encode()
+        for name, value in attributes.items()
+        for part in (name, *value.values())
+    )
+    return len(body.encode()) + sum(len(part) for part in parts)
 
 
 def _to_api(value: dict[str, Any]) -> dict[str, Any]:

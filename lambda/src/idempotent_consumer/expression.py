@@ -1,6 +1,5 @@
 """JMESPath expressions from the settings, evaluated without ever turning a number into a float."""
 
-import json
 from decimal import (
     Context,
     Decimal,
@@ -15,12 +14,13 @@ from typing import Any
 
 import jmespath
 from jmespath import exceptions, functions
+from jmespath.parser import ParsedResult
 
-from idempotent_consumer.json_text import dumps
+from idempotent_consumer.json_text import dumps, loads
 from idempotent_consumer.rejection import Rejected
 
 # Arithmetic either fits DynamoDB's 38 digits or is refused: never rounded in silence.
-_EXACT = Context(prec=38, traps=[Inexact, InvalidOperation, DivisionByZero, Overflow])
+_EXACT = Context(prec=38, Emax=400, Emin=-400, traps=[Inexact, InvalidOperation, DivisionByZero, Overflow])
 
 
 class Expression:
@@ -32,10 +32,11 @@ class Expression:
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            self._parsed = jmespath.compile(text)
+            parsed = jmespath.compile(text)
         except (exceptions.JMESPathError, ValueError) as error:
             raise ValueError(f"not a JMESPath expression: {error}") from None
-        _make_literals_exact(self._parsed.parsed)
+        # A copy: jmespath keeps what it has compiled, and botocore uses it too.
+        self._parsed = ParsedResult(text, _with_exact_literals(parsed.parsed))
 
     def search(self, data: Any) -> Any:
         """The value that the expression selects from `data`, None where it selects nothing.
@@ -48,6 +49,8 @@ class Expression:
         try:
             with localcontext(_EXACT):
                 return self._parsed.search(data, _OPTIONS)
+        except Rejected:
+            raise
         except DecimalException:
             raise Rejected("number-out-of-range", f"{self.text}: a result has more than 38 digits") from None
         except Exception as error:
@@ -76,10 +79,12 @@ class _ExactFunctions(functions.Functions):
     def _func_to_number(self, arg: Any) -> Any:
         if isinstance(arg, str):
             try:
-                number = Decimal(arg)
-            except InvalidOperation:
+                number = loads(arg)
+            except Rejected as rejected:
+                if rejected.reason == "number-out-of-range":
+                    raise
                 return None
-            return number if number.is_finite() else None
+            return number if self._func_type(number) == "number" else None
         return arg if self._func_type(arg) == "number" else None
 
     @functions.signature({"types": []})
@@ -98,10 +103,12 @@ def _with_decimal(names: Any) -> Any:
     return [*names, "Decimal"] if "float" in names else names
 
 
-def _make_literals_exact(node: Any) -> None:
-    """Replace the floats among an expression's literals; their shortest spelling is what the operator wrote."""
-    if node["type"] == "literal":
-        node["value"] = json.loads(json.dumps(node["value"]), parse_float=Decimal)
-    for child in node["children"]:
-        if isinstance(child, dict):
-            _make_literals_exact(child)
+def _with_exact_literals(node: Any) -> Any:
+    """A copy of a parsed expression without floats; a float's shortest spelling is what the operator wrote."""
+    if isinstance(node, float):
+        return Decimal(repr(node))
+    if isinstance(node, dict):
+        return {key: _with_exact_literals(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_with_exact_literals(value) for value in node]
+    return node

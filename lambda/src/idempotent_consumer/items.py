@@ -38,7 +38,7 @@ def to_attribute_value(value: Any, path: str, depth: int = 1) -> AttributeValue:
     if isinstance(value, bool):
         return {"BOOL": value}
     if isinstance(value, int | Decimal):
-        return {"N": _number(value, path)}
+        return {"N": number_text(value, path)}
     if depth >= MAX_NESTING:
         raise Rejected("nested-too-deep", f"{path}: DynamoDB takes {MAX_NESTING} levels")
     if isinstance(value, Mapping):
@@ -49,7 +49,7 @@ def to_attribute_value(value: Any, path: str, depth: int = 1) -> AttributeValue:
 
 
 def item_bytes(item: Item) -> int:
-    """The size that DynamoDB counts for an item (numbers rounded up by at most one byte)."""
+    """The size that DynamoDB counts; for a number a byte for two digits, one for the exponent, one for a minus."""
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 
@@ -66,7 +66,8 @@ def _named(values: Mapping[str, Any], path: str) -> Any:
     return values.items()
 
 
-def _number(value: int | Decimal, path: str) -> str:
+def number_text(value: int | Decimal, path: str) -> str:
+    """Raises Rejected `number-out-of-range` for what DynamoDB cannot hold exactly."""
     _sign, digits, exponent = Decimal(value).as_tuple()
     if not isinstance(exponent, int):
         raise Rejected("number-out-of-range", f"{path}: not a number")
@@ -87,7 +88,8 @@ def _value_bytes(value: AttributeValue) -> int:
     if kind == "S":
         return len(content.encode())
     if kind == "N":
-        return len(content.strip("-0.")) // 2 + 2
+        significant = content.partition("E")[0].replace(".", "").strip("-0")
+        return (len(significant) + 1) // 2 + 1 + int(content.startswith("-"))
     if kind == "M":
         return 3 + sum(1 + len(name.encode()) + _value_bytes(inner) for name, inner in content.items())
     if kind == "L":

@@ -21,7 +21,8 @@ _LARGEST_EXPONENT = 400
 def loads(text: str) -> Any:
     """Parse JSON; integers become `int`, all other numbers `Decimal`.
 
-    Raises Rejected: `bad-json`, `duplicate-json-key`, `bad-unicode`, `nested-too-deep`, `number-out-of-range`.
+    Raises Rejected: `bad-json`, `duplicate-json-key`, `bad-unicode`, `number-out-of-range`;
+    RecursionError where it is nested too deep for the interpreter.
     """
     try:
         value = json.loads(
@@ -33,8 +34,6 @@ def loads(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         raise Rejected("bad-json", f"{error.msg} at character {error.pos}") from None
-    except RecursionError:
-        raise Rejected("nested-too-deep", "the body is nested too deep to be read") from None
     if _SURROGATE.search(text):
         _refuse_lone_surrogates(value)
     return value

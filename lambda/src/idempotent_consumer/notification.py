@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from idempotent_consumer.event import Event
+from idempotent_consumer.items import number_text
 from idempotent_consumer.json_text import dumps, loads
 from idempotent_consumer.plan import Notification
 from idempotent_consumer.rejection import Rejected
@@ -50,9 +51,15 @@ class RenderedNotification:
         try:
             stored = loads(text)
             attributes = {name: (kind, value) for name, (kind, value) in stored["attributes"].items()}
-            return cls(stored["message"], attributes, stored["group"], stored["deduplication_id"])
+            parts = stored["message"], stored["group"], stored["deduplication_id"]
         except (Rejected, AttributeError, KeyError, TypeError, ValueError):
             raise ValueError("not a stored notification") from None
+        if not all(
+            isinstance(part, str) for part in (*parts, *(text for pair in attributes.values() for text in pair))
+        ):
+            raise ValueError("not a stored notification")
+        message, group, deduplication_id = parts
+        return cls(message, attributes, group, deduplication_id)
 
 
 def render(notification: Notification, event: Event, max_bytes: int) -> RenderedNotification:
@@ -106,6 +113,7 @@ def _typed_text(name: str, value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return "String", "true" if value else "false"
     if isinstance(value, int | Decimal):
+        number_text(value, name)  # SQS and DynamoDB take the same digits and range
         return "Number", dumps(value)
     if isinstance(value, list) and all(item is None or isinstance(item, str | int | Decimal) for item in value):
         return "String.Array", dumps(value)

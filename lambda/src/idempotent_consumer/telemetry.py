@@ -126,7 +126,7 @@ def _line(consumer_name: str, metrics: list[dict[str, str]], values: dict[str, A
             "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [[DIMENSION]], "Metrics": metrics}],
         },
         "level": "INFO",
-        "timestamp": datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds"),
+        "timestamp": datetime.fromtimestamp(timestamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         DIMENSION: consumer_name,
         **values,
     }
@@ -146,4 +146,4 @@ def _end(subsegment: Any, annotations: dict[str, int]) -> None:
             subsegment.put_annotation(key, value)
         xray_recorder.end_subsegment()
     except Exception:
-        _logger.debug("tracing of %s did not end", subsegment.name, exc_info=True)
+        _logger.debug("tracing of a step did not end", exc_info=True)
