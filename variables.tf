@@ -45,7 +45,7 @@ variable "deletion_protection" {
 
 variable "encryption" {
   default     = {}
-  description = "kms_key_arn: ARN of a KMS key of your own for the queues, topic, tables, log group and the function's environment; null uses the keys that AWS manages. The key's policy must let logs.<region>.amazonaws.com use it, and each producer's service (sns, events or s3.amazonaws.com: kms:Decrypt, kms:GenerateDataKey), else the apply fails or messages vanish on their way to the queue."
+  description = "Encryption at rest. kms_key_arn is the ARN of a KMS key of your own for the queues, topic, tables, log group and the function's environment; null uses the keys that AWS manages. The key's policy must let logs.<region>.amazonaws.com use it, and each producer's service (sns, events or s3.amazonaws.com: kms:Decrypt, kms:GenerateDataKey), else the apply fails or messages vanish on their way to the queue."
   nullable    = false
 
   type = object({

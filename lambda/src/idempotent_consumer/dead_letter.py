@@ -21,6 +21,9 @@ _MAX_BYTES = 262_144
 _MAX_DETAIL = 1_000
 _REFUSED_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+# A message with ten attributes, or as large as the queue allows, has no room for a reason: SQS's redrive takes it.
+_DOES_NOT_FIT = Verdict(Outcome.RETRY, "dead-letter-does-not-fit", "no room for a reason beside the message")
+
 
 class DeadLetterQueue:
     """sqs: a client made by `aws.Clients`."""
@@ -35,7 +38,7 @@ class DeadLetterQueue:
             return OUT_OF_TIME
         attributes = _attributes(message, reason, detail)
         if REASON not in attributes:
-            return Verdict(Outcome.RETRY, "dead-letter-does-not-fit", "the producer's ten attributes leave no place")
+            return _DOES_NOT_FIT
         request = {"QueueUrl": self._queue_url, "MessageBody": message.body, "MessageAttributes": attributes}
         if message.group is not None:
             request["MessageGroupId"] = message.group
@@ -44,7 +47,8 @@ class DeadLetterQueue:
         try:
             self._sqs.send_message(**request)
         except (ClientError, BotoCoreError) as error:
-            return failed_call(error, "SendMessage")
+            failure = failed_call(error, "SendMessage")
+            return _DOES_NOT_FIT if failure.reason == "refused" else failure
         return None
 
 

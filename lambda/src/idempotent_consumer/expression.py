@@ -1,5 +1,6 @@
 """JMESPath expressions from the settings, evaluated without ever turning a number into a float."""
 
+import math
 from decimal import (
     Context,
     Decimal,
@@ -32,11 +33,10 @@ class Expression:
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            parsed = jmespath.compile(text)
+            # A copy: jmespath keeps what it has compiled, and botocore uses it too.
+            self._parsed = ParsedResult(text, _with_exact_literals(jmespath.compile(text).parsed))
         except (exceptions.JMESPathError, ValueError) as error:
             raise ValueError(f"not a JMESPath expression: {error}") from None
-        # A copy: jmespath keeps what it has compiled, and botocore uses it too.
-        self._parsed = ParsedResult(text, _with_exact_literals(parsed.parsed))
 
     def search(self, data: Any) -> Any:
         """The value that the expression selects from `data`, None where it selects nothing.
@@ -106,6 +106,8 @@ def _with_decimal(names: Any) -> Any:
 def _with_exact_literals(node: Any) -> Any:
     """A copy of a parsed expression without floats; a float's shortest spelling is what the operator wrote."""
     if isinstance(node, float):
+        if not math.isfinite(node):
+            raise ValueError(f"{node} is no number of JSON")
         return Decimal(repr(node))
     if isinstance(node, dict):
         return {key: _with_exact_literals(value) for key, value in node.items()}

@@ -96,7 +96,7 @@ def _mark_plain(value: Any) -> str:
 def _mark_normal(value: Any) -> int | str:
     number = _decimal(value)
     sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)  # loads() lets no NaN or Infinity in
+    assert isinstance(exponent, int)
     significant = "".join(map(str, digits)).rstrip("0")
     if not significant:
         return 0
@@ -108,5 +108,7 @@ def _mark_normal(value: Any) -> int | str:
 
 def _decimal(value: Any) -> Decimal:
     if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} is not JSON")
         return value
     raise TypeError(f"{type(value).__name__} is not a JSON type")

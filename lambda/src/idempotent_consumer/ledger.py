@@ -45,6 +45,7 @@ class Ledger:
         event would fail once the same event is sent with another time stamp.
         """
         verdict = _UNDECIDED
+        started_ms = budget.remaining_ms()
         for attempt in range(ATTEMPTS):
             if attempt:
                 pause(attempt - 1)
@@ -53,6 +54,7 @@ class Ledger:
             decided, verdict = self._try_commit(commit, budget)
             if decided:
                 break
+        budget.observe_commit(started_ms - budget.remaining_ms())
         return verdict
 
     def recall(self, event: Event, budget: Budget) -> Verdict | None:
@@ -105,12 +107,14 @@ class Ledger:
         if codes[0] == _CONDITION_FAILED:
             row = reasons[0].get("Item")
             return (True, judge_ledger_row(row, commit.event)) if row else self._decided_by_ledger(commit, budget)
+        if codes[0] not in ("None", *_CAN_NEVER_SUCCEED):
+            return _final(retry_verdict(codes[0], "TransactWriteItems"))
         never = next((code for code in codes if code in _CAN_NEVER_SUCCEED), None)
         if never:
             return True, self.recall(commit.event, budget) or _refused(never)
-        transient = next((code for code in codes if code not in ("None", _CONDITION_FAILED)), None)
-        if transient:
-            return _final(retry_verdict(transient, "TransactWriteItems"))
+        passing = next((code for code in codes if code not in ("None", _CONDITION_FAILED)), None)
+        if passing:
+            return _final(retry_verdict(passing, "TransactWriteItems"))
         return self._judge_business(commit, reasons, budget)
 
     def _decided_by_ledger(self, commit: Commit, budget: Budget) -> tuple[bool, Verdict]:

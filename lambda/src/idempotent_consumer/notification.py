@@ -50,13 +50,12 @@ class RenderedNotification:
         """Raises ValueError on a text that to_text() did not write."""
         try:
             stored = loads(text)
-            attributes = {name: (kind, value) for name, (kind, value) in stored["attributes"].items()}
+            attributes = {name: _pair(value) for name, value in stored["attributes"].items()}
             parts = stored["message"], stored["group"], stored["deduplication_id"]
         except (Rejected, AttributeError, KeyError, TypeError, ValueError):
             raise ValueError("not a stored notification") from None
-        if not all(
-            isinstance(part, str) for part in (*parts, *(text for pair in attributes.values() for text in pair))
-        ):
+        texts = [*parts, *(text for pair in attributes.values() for text in pair)]
+        if not all(isinstance(text, str) for text in texts):
             raise ValueError("not a stored notification")
         message, group, deduplication_id = parts
         return cls(message, attributes, group, deduplication_id)
@@ -79,6 +78,13 @@ def render(notification: Notification, event: Event, max_bytes: int) -> Rendered
     if rendered.size > max_bytes:
         raise Rejected("notification-too-large", f"message and attributes are {rendered.size} bytes, over {max_bytes}")
     return rendered
+
+
+def _pair(value: Any) -> tuple[str, str]:
+    if not isinstance(value, list):
+        raise TypeError("not a pair")
+    kind, text = value
+    return kind, text
 
 
 def _message(message: Any) -> str:
@@ -113,7 +119,7 @@ def _typed_text(name: str, value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return "String", "true" if value else "false"
     if isinstance(value, int | Decimal):
-        number_text(value, name)  # SQS and DynamoDB take the same digits and range
+        number_text(value, name)  # SQS subscribers take 38 digits as well
         return "Number", dumps(value)
     if isinstance(value, list) and all(item is None or isinstance(item, str | int | Decimal) for item in value):
         return "String.Array", dumps(value)

@@ -5,7 +5,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +35,8 @@ _logger = logging.getLogger("idempotent_consumer")
 # Outside Lambda there is no segment to add to, and the SDK would say so at each step.
 xray_recorder.configure(context_missing="IGNORE_ERROR")
 logging.getLogger("aws_xray_sdk").setLevel(logging.ERROR)
+# At DEBUG it logs requests whole, message bodies included.
+logging.getLogger("botocore").setLevel(logging.INFO)
 
 
 def now_ms() -> int:
@@ -72,7 +74,7 @@ def log_verdict(message_id: str, event_id: str | None, verdict: Verdict) -> None
     }
     if not verdict.outcome.is_dead:  # the detail of a dead event may name fields of its body
         fields["detail"] = verdict.detail
-    _logger.log(level, "event %s: %s", verdict.outcome.value, verdict.reason, extra=fields)
+    _log(level, f"event {verdict.outcome.value}: {verdict.reason}", fields)
 
 
 def log_fault(message_id: str, error: Exception) -> None:
@@ -82,7 +84,7 @@ def log_fault(message_id: str, error: Exception) -> None:
         place = place.tb_next
     where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "unknown"
     fields = {"message_id": message_id, "error": type(error).__name__, "where": where}
-    _logger.error("fault: %s at %s", type(error).__name__, where, extra=fields)
+    _log(logging.ERROR, f"fault: {type(error).__name__} at {where}", fields)
 
 
 def emit_metrics(
@@ -132,11 +134,17 @@ def _line(consumer_name: str, metrics: list[dict[str, str]], values: dict[str, A
     }
 
 
+def _log(level: int, text: str, fields: dict[str, Any]) -> None:
+    # Lambda's log handler raises where it cannot write; what has been settled must still be answered.
+    with suppress(Exception):
+        _logger.log(level, text, extra=fields)
+
+
 def _begin(name: str) -> Any:
     try:
         return xray_recorder.begin_subsegment(name)
     except Exception:
-        _logger.debug("tracing of %s did not start", name, exc_info=True)
+        _log(logging.DEBUG, f"tracing of {name} did not start", {})
         return None
 
 
@@ -146,4 +154,4 @@ def _end(subsegment: Any, annotations: dict[str, int]) -> None:
             subsegment.put_annotation(key, value)
         xray_recorder.end_subsegment()
     except Exception:
-        _logger.debug("tracing of a step did not end", exc_info=True)
+        _log(logging.DEBUG, "tracing of a step did not end", {})
