@@ -1,0 +1,60 @@
+# Everything runs in .venv, made here from requirements-dev.txt; nothing is installed outside this folder.
+
+PYTHON ?= python3
+# Arguments for pytest, e.g. make test PYTEST_ARGS="tests/handler -k fifo"
+PYTEST_ARGS ?=
+# make demo KEEP=1 leaves the emulator running.
+KEEP ?=
+
+VENV := .venv/bin/python
+READY := .venv/requirements.ok
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint zip clean prerequisites
+
+help: ## this list
+	@echo "make demo          run 1,000 messages through the module on this machine, and show what became of them"
+	@echo "make demo KEEP=1   the same, and leave everything up to look around"
+	@echo "make test          all tests"
+	@echo "make lint          ruff, mypy and terraform fmt"
+	@echo "make zip           build the function's zip again"
+	@echo "make clean         remove what the other targets made"
+	@echo
+	@echo "They need Python 3.11 or newer (another than python3: PYTHON=python3.12) and Terraform 1.9 or newer."
+
+demo: $(READY) ## apply examples/orders on an emulator and prove it
+	@$(VENV) -m local.demo $(if $(KEEP),--keep)
+
+test: $(READY) ## terraform test, then pytest on two cores
+	@$(VENV) -m local.terraform test
+	@$(VENV) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
+
+lint: $(READY)
+	@.venv/bin/ruff check .
+	@.venv/bin/mypy
+	@terraform fmt -check -recursive
+
+zip: $(READY)
+	@$(VENV) lambda/build.py
+
+clean:
+	rm -rf build .venv .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name .terraform -type d -prune -exec rm -rf {} +
+
+# Said first: finding out after a minute of installing would be late.
+prerequisites:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "$(PYTHON) is not installed. Python 3.11 or newer is needed: https://www.python.org/downloads/" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V 2>&1 | cut -d" " -f2)." \
+	    "Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m local.terraform check
+
+$(READY): requirements-dev.txt | prerequisites
+	@echo "Making .venv from requirements-dev.txt, once: this takes about a minute…"
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv || { \
+	  echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(VENV) -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	@touch $@

@@ -1,0 +1,335 @@
+"""`make demo`: over a thousand messages through examples/orders on an emulator, and what became of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.table import Table
+
+from local.audit import Found, Report, audit
+from local.emulator import Emulator
+from local.processes import ServerError
+from local.screen import Screen
+from local.terraform import CHECKOUT, Root, TerraformError
+from local.traffic import Traffic, orders
+from local.watching import Queue, Tables, attribute, reported_outcomes
+
+RESULT = CHECKOUT / "build" / "demo.json"
+WORK = CHECKOUT / "build" / "demo"
+EXAMPLE = "examples/orders"
+# Short, so that what a killed process leaves unfinished comes back soon. A message that is still in work when it
+# comes back is worked on twice at once, which is harmless here too, but not what the demo shows.
+VARIABLES = {"deletion_protection": False, "function_timeout_seconds": 12, "visibility_timeout_seconds": 12}
+# The function's processes are killed when these parts of the messages have left the queue.
+KILL_AT = (0.1, 0.3, 0.5, 0.7)
+DRAIN_SECONDS = 240
+QUIET_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """The applied example, as its outputs name it."""
+
+    emulator: Emulator
+    outputs: dict[str, Any]
+    subscriber_url: str
+
+    @property
+    def intake(self) -> Queue:
+        return Queue(self.emulator, self.outputs["queue_url"])
+
+    @property
+    def dead_letters(self) -> Queue:
+        return Queue(self.emulator, self.outputs["dead_letter_queue_url"])
+
+    @property
+    def subscriber(self) -> Queue:
+        return Queue(self.emulator, self.subscriber_url)
+
+    @property
+    def tables(self) -> Tables:
+        return Tables(self.emulator)
+
+    @property
+    def ledger(self) -> str:
+        return str(self.outputs["ledger_table_name"])
+
+    @property
+    def business(self) -> str:
+        return str(self.outputs["business_table_name"])
+
+    @property
+    def function(self) -> str:
+        return str(self.outputs["function_name"])
+
+
+@dataclass
+class Run:
+    """What one run has seen so far."""
+
+    notifications: list[str] = field(default_factory=list)
+    killed: int = 0
+    reported: Counter[str] = field(default_factory=Counter)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="leave the emulator up to look around")
+    keep = parser.parse_args(arguments).keep
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        return demonstrate(keep)
+    except KeyboardInterrupt:
+        print("\nStopped. Nothing was left behind.", file=sys.stderr)
+        return 130
+    except (TerraformError, ServerError) as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+
+
+def demonstrate(keep: bool) -> int:
+    """Run the demo; 0 when nothing was lost or doubled."""
+    began = time.monotonic()
+    traffic = orders()
+    shutil.rmtree(WORK, ignore_errors=True)
+    RESULT.unlink(missing_ok=True)
+    emulator = Emulator(WORK / "emulator.log", keep=keep)
+    with Screen() as screen, _removed(WORK / "terraform", unless=keep), _stopped_on_error(emulator):
+        consumer = _apply(emulator, screen)
+        run = _drive(consumer, traffic, screen)
+        found = _read(consumer, run, screen)
+    report = audit(traffic, found)
+    seconds = time.monotonic() - began
+    RESULT.parent.mkdir(exist_ok=True)
+    figures = report.as_dict() | {
+        "killed_processes": run.killed,
+        "reported_outcomes": {name: count for name, count in sorted(run.reported.items()) if count},
+        "seconds": round(seconds, 1),
+    }
+    RESULT.write_text(json.dumps(figures, indent=2) + "\n")
+    _show(report, run, seconds, screen)
+    if keep:
+        _show_way_around(consumer, screen)
+    return 0 if report.is_clean else 1
+
+
+def _apply(emulator: Emulator, screen: Screen) -> Consumer:
+    step = screen.step("Starting the AWS emulator", 1)
+    emulator.__enter__()
+    step.finish(f"ministack at {emulator.endpoint}, IAM enforced")
+    step = screen.step(f"terraform apply {EXAMPLE}", 0)
+    root = Root(EXAMPLE, WORK / "terraform", emulator.endpoint, variables=VARIABLES)
+    root.init()
+    state = {"done": 0, "planned": 0}
+    with _ticking(lambda: step.update(state["done"], state["planned"], "SQS takes 25 s each")):
+        root.apply(lambda done, planned: state.update(done=done, planned=planned))
+    step.finish(f"{state['done']} resources")
+    outputs = root.output()
+    return Consumer(emulator, outputs["orders"], outputs["subscriber_queue_url"])
+
+
+def _drive(consumer: Consumer, traffic: Traffic, screen: Screen) -> Run:
+    """Send everything, kill the function's processes while it works, and wait until all is quiet."""
+    run = Run()
+    for table in (consumer.ledger, consumer.business):
+        consumer.tables.record_changes(table)
+    screen.say(
+        f"  {traffic.sent:,} messages, {traffic.duplicates / traffic.sent:.0%} of them duplicates; "
+        f"meanwhile the function is killed {len(KILL_AT)} times"
+    )
+    step = screen.step("Sending and processing", traffic.sent)
+    early = traffic.sent - sum(map(len, traffic.late))
+    sending = Sending(consumer.intake, traffic.batches)
+    sending.start()
+    kills = [int(part * early) for part in KILL_AT]
+    _await_drained(consumer, run, sending, kills, step.update)
+    late = Sending(consumer.intake, traffic.late)
+    late.start()
+    _await_drained(consumer, run, late, [], lambda done, **note: step.update(early + done, **note))
+    if sending.refused or late.refused:
+        raise ServerError(f"the queue refused {sending.refused + late.refused} messages")
+    step.finish("all is quiet")
+    return run
+
+
+class Sending(threading.Thread):
+    """Sends batches in the background, in order."""
+
+    def __init__(self, queue: Queue, batches: Sequence[Sequence[str]]) -> None:
+        super().__init__(daemon=True)
+        self._queue = queue
+        self._batches = batches
+        self.sent = 0
+        self.refused = 0
+
+    def run(self) -> None:
+        for batch in self._batches:
+            taken = self._queue.send_batch(list(batch))
+            self.sent += taken
+            self.refused += len(batch) - taken
+
+
+def _await_drained(consumer: Consumer, run: Run, sending: Sending, kills: list[int], show: Callable[..., None]) -> None:
+    """Return when the intake queue is empty, no event is pending, and no notification has come for a while."""
+    deadline = time.monotonic() + DRAIN_SECONDS
+    intake, subscriber, tables = consumer.intake, consumer.subscriber, consumer.tables
+    quiet_since = time.monotonic()
+    while time.monotonic() < deadline:
+        # Before the depth is read: what is sent in between would look done.
+        sent, is_sending = sending.sent, sending.is_alive()
+        depth = intake.depth()
+        done = max(0, sent - depth.waiting - depth.in_flight)
+        if kills and done >= kills[0] and depth.in_flight:
+            kills.pop(0)
+            run.killed += consumer.emulator.kill_workers(consumer.function)
+        fresh = [attribute(message, "event_id") for message in subscriber.take(most=100)]
+        run.notifications += fresh
+        show(done, note=f"{depth.in_flight} in work, {len(run.notifications)} announced")
+        is_busy = is_sending or fresh or not depth.is_empty or tables.count(consumer.ledger, "pending")
+        if is_busy:
+            quiet_since = time.monotonic()
+        elif time.monotonic() - quiet_since >= QUIET_SECONDS:
+            return
+        time.sleep(0.1)
+    # What is missing by now shows in the figures.
+
+
+def _read(consumer: Consumer, run: Run, screen: Screen) -> Found:
+    step = screen.step("Reading tables, change streams and queues", 1)
+    tables = consumer.tables
+    found = Found(
+        business_rows=tables.rows(consumer.business),
+        ledger_rows=tables.rows(consumer.ledger),
+        notifications=run.notifications + [attribute(m, "event_id") for m in consumer.subscriber.take()],
+        dead_letters=[(m["Body"], attribute(m, "dead_letter_reason")) for m in consumer.dead_letters.take()],
+        business_writes=[str(row.get("event_id")) for row in tables.changes(consumer.business)],
+        commits=[str(row["event_id"]) for row in tables.changes(consumer.ledger) if row["status"] == "pending"],
+    )
+    run.reported = reported_outcomes(consumer.emulator, consumer.outputs["log_group_name"])
+    step.finish(f"{len(found.business_rows) + len(found.ledger_rows):,} rows")
+    return found
+
+
+def _show(report: Report, run: Run, seconds: float, screen: Screen) -> None:
+    table = Table(title="What became of the messages", title_justify="left", show_header=False)
+    table.add_column("what", style="bold", no_wrap=True)
+    table.add_column("number", justify="right")
+    table.add_column("meaning", style="dim")
+    dead = "\n".join(f"{count} {reason}" for reason, count in report.dead_lettered.items())
+    rows: list[tuple[str, int | str, str]] = [
+        ("events sent", report.sent, f"messages, {report.duplicates_sent} of them duplicates"),
+        ("unique events", report.unique_events, "different ids that can be processed"),
+        ("business rows", report.business_rows, "one per event"),
+        ("ledger: sent", report.ledger_sent, "events settled"),
+        (
+            "notifications",
+            f"{report.notifications_unique:,} / {report.notifications_total:,}",
+            "unique / total: a copy may come, none may be missing",
+        ),
+        ("resumed", run.reported["Resumed"], "committed by a killed call, announced by a later one"),
+        ("killed", run.killed, "processes, in the middle of their work"),
+        ("dead-lettered", sum(report.dead_lettered.values()), dead),
+        ("lost", report.lost, "no row, no notification, or gone without trace"),
+        ("doubled", report.doubled, "written twice or overwritten, by the change streams"),
+        ("seconds", round(seconds), "in all"),
+    ]
+    for what, number, meaning in rows:
+        style = "red" if what in ("lost", "doubled") and number else ""
+        table.add_row(what, f"{number:,}" if isinstance(number, int) else number, meaning, style=style)
+    screen.console.print()
+    screen.console.print(table)
+    if report.is_clean:
+        screen.say("[bold green]Nothing lost, nothing doubled.[/]")
+    else:
+        screen.say(f"[bold red]Lost {report.lost}, doubled {report.doubled}, unexpected {report.unexpected}:[/]")
+        for problem in report.problems[:20]:
+            screen.console.print(f"  {problem}", markup=False, highlight=False)
+    screen.say(f"[dim]Figures: {RESULT.relative_to(CHECKOUT)}[/]")
+
+
+def _show_way_around(consumer: Consumer, screen: Screen) -> None:
+    endpoint, outputs = consumer.emulator.endpoint, consumer.outputs
+    screen.console.print(
+        f"""
+The emulator is still up at {endpoint}. Look around:
+
+  export AWS_ENDPOINT_URL={endpoint} AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1
+  aws dynamodb scan --table-name {consumer.business} --max-items 3
+  aws dynamodb scan --table-name {consumer.ledger} --max-items 3
+  aws sqs send-message --queue-url {outputs["queue_url"]} --message-body '{{"id": "mine-1", "total": 5}}'
+  aws sqs receive-message --queue-url {consumer.subscriber_url} --message-attribute-names All
+  aws logs tail {outputs["log_group_name"]} --since 1h
+
+Without the AWS command line, in .venv/bin/python with the same variables:
+
+  import boto3; print(boto3.resource("dynamodb").Table("{consumer.business}").scan(Limit=3)["Items"])
+
+Terraform's copy of {EXAMPLE}: {(WORK / "terraform" / EXAMPLE).relative_to(CHECKOUT)}
+The emulator's log: {consumer.emulator.log.relative_to(CHECKOUT)}
+Stop it, and with it everything it holds: kill {consumer.emulator.pid}
+""",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@contextmanager
+def _stopped_on_error(emulator: Emulator) -> Iterator[None]:
+    """End the emulator after the block, unless it is to stay and nothing went wrong."""
+    try:
+        yield
+    except BaseException:
+        emulator.stop()
+        raise
+    emulator.__exit__(None, None, None)
+
+
+@contextmanager
+def _removed(folder: Path, *, unless: bool) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if not unless:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _ticking(show: Callable[[], None], seconds: float = 0.5) -> Iterator[None]:
+    """Call `show` all along while the block runs."""
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.wait(seconds):
+            show()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,126 @@
+"""Starts ministack so that it checks the permissions that AWS checks.
+
+With AUTH=true ministack asks for actions that AWS does not have: `dynamodb:BatchExecuteStatement` on `*`,
+`sns:PublishBatch`, and the batch names of SQS. AWS authorises a PartiQL statement as `dynamodb:PartiQLUpdate`
+(and its like) on its table, and a batch call as the single call. The shipped policy follows AWS, so the
+emulator is repaired here, before it starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+AWS_ACTIONS = {
+    "sns:PublishBatch": "sns:Publish",
+    "sqs:SendMessageBatch": "sqs:SendMessage",
+    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
+}
+PARTIQL_CALLS = {
+    "dynamodb:BatchExecuteStatement": "Statements",
+    "dynamodb:ExecuteTransaction": "TransactStatements",
+    "dynamodb:ExecuteStatement": None,
+}
+_STATEMENT = re.compile(
+    r"""\s*(?P<verb>SELECT|INSERT|UPDATE|DELETE)\b
+        (?:.*?\bFROM\s+|\s+INTO\s+|\s+)
+        (?:"(?P<quoted>[^"]+)"|(?P<bare>[A-Za-z0-9_.-]+))""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+
+
+def statement_check(statement: str) -> tuple[str, str] | None:
+    """The action and the table that AWS checks for one PartiQL statement, if it can be read."""
+    match = _STATEMENT.match(statement)
+    if match is None:
+        return None
+    return f"dynamodb:PartiQL{match['verb'].capitalize()}", match["quoted"] or match["bare"]
+
+
+def statement_checks(action: str, body: bytes) -> Iterator[tuple[str, str]]:
+    """The action and table of each PartiQL statement that a call carries; nothing for any other call."""
+    if action not in PARTIQL_CALLS:
+        return
+    try:
+        request = json.loads(body or b"{}")
+    except ValueError:
+        return
+    member = PARTIQL_CALLS[action]
+    for entry in [request] if member is None else request.get(member, []):
+        check = statement_check(str(entry.get("Statement", "")))
+        if check is not None:
+            yield check
+
+
+def repair(iam_actions: Any) -> None:
+    """Make ministack's `core.iam_actions` ask for AWS's actions. Its callers look the names up on each call."""
+    original_action: Callable[..., str | None] = iam_actions.extract_iam_action
+    original_checks: Callable[..., list[tuple[str, str]]] = iam_actions.dynamodb_transaction_checks
+
+    def extract_iam_action(*args: Any, **kwargs: Any) -> str | None:
+        action = original_action(*args, **kwargs)
+        return AWS_ACTIONS.get(action, action) if action else action
+
+    def dynamodb_transaction_checks(
+        iam_action: str, body: bytes, region: str, account_id: str
+    ) -> list[tuple[str, str]]:
+        statements = [
+            (action, f"arn:aws:dynamodb:{region}:{account_id}:table/{table}")
+            for action, table in statement_checks(iam_action, body)
+        ]
+        return statements or original_checks(iam_action, body, region, account_id)
+
+    iam_actions.extract_iam_action = extract_iam_action
+    iam_actions.dynamodb_transaction_checks = dynamodb_transaction_checks
+
+
+def end_with_parent(clean_up: Callable[[], None]) -> None:
+    """End this process group once standard input closes: gently, then, after some seconds, for certain."""
+
+    def watch() -> None:
+        sys.stdin.buffer.read()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(8)
+        clean_up()
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--state", required=True, help="folder of this run, removed at the end")
+    parser.add_argument("--end-with-parent", action="store_true", help="end when standard input closes")
+    arguments = parser.parse_args()
+
+    def clean_up() -> None:
+        shutil.rmtree(arguments.state, ignore_errors=True)
+
+    if arguments.end_with_parent:
+        end_with_parent(clean_up)
+
+    from ministack.core import iam_actions
+
+    repair(iam_actions)
+
+    from ministack.app import main as ministack
+
+    sys.argv = ["ministack"]
+    try:
+        ministack()
+    finally:
+        clean_up()
+
+
+if __name__ == "__main__":
+    main()

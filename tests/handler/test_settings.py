@@ -1,0 +1,229 @@
+"""The environment is read once, and what cannot work is refused with the variable's name and the rule."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from idempotent_consumer.settings import (
+    MAX_CONFIGURED_ATTRIBUTES,
+    MAX_NOTIFICATION_BYTES,
+    Envelope,
+    KeyAttribute,
+    Settings,
+    SettingsError,
+    WriteMode,
+)
+
+NEEDED = {
+    "CONSUMER_NAME": "orders",
+    "LEDGER_TABLE": "orders-processed-events",
+    "BUSINESS_TABLE": "order_records",
+    "DEAD_LETTER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/orders-dead-letter",
+}
+OPTIONAL = {
+    "BUSINESS_HASH_KEY": "order_id",
+    "BUSINESS_HASH_KEY_TYPE": "N",
+    "BUSINESS_RANGE_KEY": "line",
+    "BUSINESS_RANGE_KEY_TYPE": "N",
+    "EVENT_ENVELOPE": "sns",
+    "EVENT_FINGERPRINT": "order",
+    "EVENT_ID": "order.id",
+    "EVENT_ITEM": "order",
+    "EVENT_VERSION": "order.version",
+    "EVENT_WRITE_MODE": "newer",
+    "NOTIFICATION_ATTRIBUTES": '{"kind": "kind", "total": "order.total"}',
+    "NOTIFICATION_MAX_BYTES": "350000",
+    "NOTIFICATION_MESSAGE": "{id: order.id}",
+    "TOPIC_ARN": "arn:aws:sns:eu-central-1:111122223333:orders",
+    "TTL_WINDOW_DAYS": "45",
+}
+
+
+def read(**variables: str) -> Settings:
+    return Settings.from_environment(NEEDED | variables)
+
+
+def refusal(environment: dict[str, str]) -> str:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment(environment)
+    return str(caught.value)
+
+
+def test_the_four_needed_variables_make_a_working_consumer() -> None:
+    settings = read()
+
+    assert settings.consumer_name == "orders"
+    assert settings.ledger_table == "orders-processed-events"
+    assert settings.business_table == "order_records"
+    assert settings.dead_letter_queue_url.endswith("/orders-dead-letter")
+    assert settings.hash_key == KeyAttribute("id", "S")
+    assert settings.range_key is None
+    assert settings.ttl_window_seconds == 2_592_000
+    assert settings.envelope is Envelope.RAW
+    assert settings.write_mode is WriteMode.INSERT
+    assert settings.version is None
+    assert settings.topic_arn is None
+    assert settings.attributes == {}
+    assert settings.max_notification_bytes == 262_144
+    assert [settings.event_id.text, settings.item.text, settings.fingerprint.text, settings.message.text] == [
+        "id",
+        "@",
+        "@",
+        "@",
+    ]
+
+
+def test_each_variable_is_read() -> None:
+    settings = read(**OPTIONAL)
+
+    assert settings.hash_key == KeyAttribute("order_id", "N")
+    assert settings.range_key == KeyAttribute("line", "N")
+    assert settings.ttl_window_seconds == 3_888_000
+    assert settings.envelope is Envelope.SNS
+    assert settings.write_mode is WriteMode.NEWER
+    assert settings.version is not None and settings.version.text == "order.version"
+    assert settings.topic_arn == "arn:aws:sns:eu-central-1:111122223333:orders"
+    assert {name: path.text for name, path in settings.attributes.items()} == {"kind": "kind", "total": "order.total"}
+    assert settings.max_notification_bytes == 350_000
+    assert [settings.event_id.text, settings.item.text, settings.fingerprint.text, settings.message.text] == [
+        "order.id",
+        "order",
+        "order",
+        "{id: order.id}",
+    ]
+
+
+def test_variables_of_others_are_of_no_concern() -> None:
+    assert read(AWS_REGION="eu-central-1", LOG_LEVEL="nonsense", EVENT_IDS="[").event_id.text == "id"
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        read().ledger_table = "another"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("envelope", "path"),
+    [
+        ("raw", "id"),
+        ("sns", "id"),
+        ("eventbridge", "id"),
+        ("s3", "join('/', [s3.bucket.name, s3.object.key, s3.object.versionId || '', s3.object.sequencer])"),
+    ],
+)
+@pytest.mark.case("C48")
+def test_the_default_id_is_part_of_the_event_and_fits_the_envelope(envelope: str, path: str) -> None:
+    settings = read(EVENT_ENVELOPE=envelope)
+
+    assert settings.envelope.value == envelope
+    assert settings.event_id.text == path
+
+
+@pytest.mark.parametrize("name", list(NEEDED))
+def test_a_needed_variable_that_is_missing_or_blank_is_named(name: str) -> None:
+    without = {key: value for key, value in NEEDED.items() if key != name}
+
+    assert refusal(without) == f"{name} is missing or blank"
+    assert refusal(without | {name: ""}) == f"{name} is missing or blank"
+    assert refusal(without | {name: " \t"}) == f"{name} is missing or blank"
+
+
+@pytest.mark.parametrize("name", list(OPTIONAL))
+def test_an_optional_variable_that_is_set_but_blank_is_named(name: str) -> None:
+    for blank in ("", "  "):
+        assert refusal(NEEDED | OPTIONAL | {name: blank}) == f"{name} is missing or blank"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("EVENT_ENVELOPE", "sqs", "EVENT_ENVELOPE is 'sqs', not one of raw, sns, eventbridge, s3"),
+        ("EVENT_ENVELOPE", "RAW", "EVENT_ENVELOPE is 'RAW', not one of raw, sns, eventbridge, s3"),
+        ("EVENT_WRITE_MODE", "replace", "EVENT_WRITE_MODE is 'replace', not one of insert, upsert, newer"),
+        ("BUSINESS_HASH_KEY_TYPE", "B", "BUSINESS_HASH_KEY_TYPE is 'B', not S or N"),
+        ("BUSINESS_HASH_KEY_TYPE", "s", "BUSINESS_HASH_KEY_TYPE is 's', not S or N"),
+        ("BUSINESS_RANGE_KEY_TYPE", "SS", "BUSINESS_RANGE_KEY_TYPE is 'SS', not S or N"),
+        ("TTL_WINDOW_DAYS", "0", "TTL_WINDOW_DAYS is '0', not a whole number from 1 to 3650"),
+        ("TTL_WINDOW_DAYS", "3651", "TTL_WINDOW_DAYS is '3651', not a whole number from 1 to 3650"),
+        ("TTL_WINDOW_DAYS", "-1", "TTL_WINDOW_DAYS is '-1', not a whole number from 1 to 3650"),
+        ("TTL_WINDOW_DAYS", "1.5", "TTL_WINDOW_DAYS is '1.5', not a whole number from 1 to 3650"),
+        ("TTL_WINDOW_DAYS", " 30", "TTL_WINDOW_DAYS is ' 30', not a whole number from 1 to 3650"),
+        ("TTL_WINDOW_DAYS", "3_0", "TTL_WINDOW_DAYS is '3_0', not a whole number from 1 to 3650"),
+        ("TTL_WINDOW_DAYS", "٣٠", "TTL_WINDOW_DAYS is '٣٠', not a whole number from 1 to 3650"),
+        ("TTL_WINDOW_DAYS", "²", "TTL_WINDOW_DAYS is '²', not a whole number from 1 to 3650"),
+        ("TTL_WINDOW_DAYS", "a month", "TTL_WINDOW_DAYS is 'a month', not a whole number from 1 to 3650"),
+        ("NOTIFICATION_MAX_BYTES", "0", "NOTIFICATION_MAX_BYTES is '0', not a whole number from 1 to 350000"),
+        ("NOTIFICATION_MAX_BYTES", "350001", "NOTIFICATION_MAX_BYTES is '350001', not a whole number from 1 to 350000"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused_with_the_rule(name: str, value: str, message: str) -> None:
+    assert refusal(NEEDED | OPTIONAL | {name: value}) == message
+
+
+@pytest.mark.parametrize(
+    "name", ["EVENT_ID", "EVENT_ITEM", "EVENT_VERSION", "EVENT_FINGERPRINT", "NOTIFICATION_MESSAGE"]
+)
+def test_an_expression_that_cannot_be_read_is_named(name: str) -> None:
+    assert refusal(NEEDED | OPTIONAL | {name: "order["}).startswith(f"{name} is 'order[': not a JMESPath expression: ")
+
+
+def test_the_newer_mode_needs_a_version() -> None:
+    assert refusal(NEEDED | {"EVENT_WRITE_MODE": "newer"}) == (
+        "EVENT_VERSION is missing: EVENT_WRITE_MODE newer compares versions"
+    )
+
+
+def test_a_range_key_is_a_string_unless_its_type_says_otherwise() -> None:
+    assert read(BUSINESS_RANGE_KEY="line").range_key == KeyAttribute("line", "S")
+    assert read(BUSINESS_RANGE_KEY_TYPE="N").range_key is None
+
+
+@pytest.mark.case("C50")
+@pytest.mark.parametrize(("days", "seconds"), [("1", 86_400), ("30", 2_592_000), ("3650", 315_360_000)])
+def test_the_window_is_kept_in_seconds(days: str, seconds: int) -> None:
+    assert read(TTL_WINDOW_DAYS=days).ttl_window_seconds == seconds
+
+
+@pytest.mark.parametrize("value", ["[", "[]", "null", "7", '"kind"', '{"kind": 1}', '{"kind": null}', '{"kind": {}}'])
+def test_attributes_that_are_no_object_of_expressions_are_refused(value: str) -> None:
+    assert refusal(NEEDED | {"NOTIFICATION_ATTRIBUTES": value}) == (
+        "NOTIFICATION_ATTRIBUTES is not a JSON object of attribute names and JMESPath expressions"
+    )
+
+
+def test_an_attribute_s_expression_that_cannot_be_read_is_named() -> None:
+    message = refusal(NEEDED | {"NOTIFICATION_ATTRIBUTES": '{"kind": "kind", "total": "order["}'})
+
+    assert message.startswith("NOTIFICATION_ATTRIBUTES.total is 'order[': not a JMESPath expression: ")
+
+
+@pytest.mark.case("C21")
+def test_nine_attributes_and_the_event_s_id_are_ten_and_no_more_fit() -> None:
+    nine = {f"a{number}": "id" for number in range(9)}
+    assert MAX_CONFIGURED_ATTRIBUTES == 9
+    assert len(read(NOTIFICATION_ATTRIBUTES=json.dumps(nine)).attributes) == 9
+
+    assert refusal(NEEDED | {"NOTIFICATION_ATTRIBUTES": json.dumps(nine | {"a9": "id"})}) == (
+        "NOTIFICATION_ATTRIBUTES has 10 attributes, over 9: SNS takes ten, event_id is one"
+    )
+
+
+def test_the_attribute_with_the_event_s_id_cannot_be_configured() -> None:
+    assert refusal(NEEDED | {"NOTIFICATION_ATTRIBUTES": '{"event_id": "id"}'}) == (
+        "NOTIFICATION_ATTRIBUTES names event_id, which every notification carries already"
+    )
+
+
+def test_the_largest_notification_leaves_room_in_the_ledger_row() -> None:
+    assert MAX_NOTIFICATION_BYTES == 350_000
+
+
+def test_the_same_expression_may_serve_in_several_places() -> None:
+    shared = "{id: id, vat: `0.07`}"
+
+    settings = read(EVENT_ITEM=shared, EVENT_FINGERPRINT=shared, NOTIFICATION_MESSAGE=shared)
+
+    assert settings.item.search({"id": "o-1"}) == settings.message.search({"id": "o-1"})

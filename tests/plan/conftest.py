@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.support import Plan, plan
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """The consumers of tests/fixtures/variants, each configured in another way."""
+    return plan("tests/fixtures/variants", tmp_path_factory.mktemp("variants"))

@@ -1,0 +1,276 @@
+"""What the root module makes of its variables, followed down into its parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.support import Plan
+
+KEY = "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+MINIMAL = [
+    "aws_sns_topic.notifications[0]",
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["dead-letters"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["duration"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["errors"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["misconfigured"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["oldest-message"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["throttles"]',
+    "module.function.aws_cloudwatch_log_group.worker",
+    "module.function.aws_iam_role.worker",
+    "module.function.aws_iam_role_policy.worker",
+    "module.function.aws_lambda_event_source_mapping.intake",
+    "module.function.aws_lambda_function.worker",
+    "module.queue.aws_sqs_queue.dead_letter",
+    "module.queue.aws_sqs_queue.intake",
+    "module.queue.aws_sqs_queue_redrive_allow_policy.dead_letter",
+    "module.queue.aws_sqs_queue_redrive_policy.intake",
+    "module.tables.aws_dynamodb_table.business[0]",
+    "module.tables.aws_dynamodb_table.ledger",
+]
+
+
+def test_the_minimal_block_creates_eighteen_resources(pipeline: Plan) -> None:
+    assert pipeline.created("module.minimal") == MINIMAL
+
+
+def test_each_option_adds_or_leaves_out_what_it_names(pipeline: Plan) -> None:
+    def difference(module: str) -> tuple[list[str], list[str]]:
+        created = pipeline.created(f"module.{module}")
+        return sorted(set(created) - set(MINIMAL)), sorted(set(MINIMAL) - set(created))
+
+    assert difference("fifo") == (["module.queue.aws_sqs_queue_policy.intake[0]"], [])
+    assert difference("no_topic") == ([], ["aws_sns_topic.notifications[0]"])
+    assert difference("existing_topic") == ([], ["aws_sns_topic.notifications[0]"])
+    assert difference("full") == (
+        [
+            "module.function.aws_iam_role_policy.additional[0]",
+            "module.function.aws_lambda_alias.live[0]",
+            "module.queue.aws_sqs_queue_policy.intake[0]",
+        ],
+        [],
+    )
+
+
+@pytest.mark.case("T06")
+def test_a_fifo_consumer_is_fifo_throughout(pipeline: Plan) -> None:
+    queue = "module.fifo.module.queue.aws_sqs_queue"
+    assert pipeline.values(f"{queue}.intake", "name", "fifo_queue") == ("payments.fifo", True)
+    assert pipeline.values(f"{queue}.dead_letter", "name", "fifo_queue") == ("payments-dlq.fifo", True)
+    assert pipeline.values("module.fifo.aws_sns_topic.notifications[0]", "name", "fifo_topic") == (
+        "payments-notifications.fifo",
+        True,
+    )
+
+
+@pytest.mark.case("T01", "T02", "O03")
+def test_the_queues_are_as_configured(pipeline: Plan) -> None:
+    times = ("message_retention_seconds", "visibility_timeout_seconds")
+    assert pipeline.values("module.minimal.module.queue.aws_sqs_queue.intake", *times) == (345600, 180)
+    assert pipeline.values("module.minimal.module.queue.aws_sqs_queue.dead_letter", times[0]) == (1209600,)
+    assert pipeline.values("module.full.module.queue.aws_sqs_queue.intake", *times) == (216000, 400)
+    assert pipeline.values("module.full.module.queue.aws_sqs_queue.dead_letter", times[0]) == (864000,)
+
+
+@pytest.mark.case("T31")
+def test_the_mapping_is_as_configured_and_a_window_that_is_not_set_is_left_out(pipeline: Plan) -> None:
+    def mapping(module: str) -> tuple[object, ...]:
+        return pipeline.values(
+            f"module.{module}.module.function.aws_lambda_event_source_mapping.intake",
+            "batch_size",
+            "maximum_batching_window_in_seconds",
+            "function_response_types",
+            "enabled",
+            "scaling_config",
+        )
+
+    assert mapping("minimal") == (10, None, ["ReportBatchItemFailures"], True, [])
+    assert mapping("fifo") == (10, None, ["ReportBatchItemFailures"], True, [])
+    assert mapping("full") == (500, 20, ["ReportBatchItemFailures"], False, [{"maximum_concurrency": 5}])
+
+
+def test_the_function_is_as_configured(pipeline: Plan) -> None:
+    names = ("function_name", "architectures", "handler", "layers", "memory_size", "runtime", "timeout")
+    more = ("publish", "snap_start", "reserved_concurrent_executions", "tracing_config")
+    minimal = "module.minimal.module.function.aws_lambda_function.worker"
+    full = "module.full.module.function.aws_lambda_function.worker"
+    assert pipeline.values(minimal, *names) == (
+        "orders-worker",
+        ["arm64"],
+        "idempotent_consumer.handler.handler",
+        [],
+        512,
+        "python3.13",
+        30,
+    )
+    assert pipeline.values(minimal, *more) == (False, [], -1, [{"mode": "Active"}])
+    assert pipeline.values(full, *names) == (
+        "uploads-worker",
+        ["x86_64"],
+        "mine.handler",
+        ["arn:aws-us-gov:lambda:us-gov-west-1:111122223333:layer:tools:3"],
+        1024,
+        "python3.12",
+        60,
+    )
+    assert pipeline.values(full, *more) == (True, [{"apply_on": "PublishedVersions"}], 5, [{"mode": "Active"}])
+
+
+@pytest.mark.case("T35")
+def test_the_tables_are_protected_unless_told_otherwise(pipeline: Plan) -> None:
+    for table in ("ledger", "business[0]"):
+        minimal = f"module.minimal.module.tables.aws_dynamodb_table.{table}"
+        full = f"module.full.module.tables.aws_dynamodb_table.{table}"
+        assert pipeline.values(minimal, "deletion_protection_enabled", "point_in_time_recovery") == (
+            True,
+            [{"enabled": True}],
+        )
+        assert pipeline.values(full, "deletion_protection_enabled") == (False,)
+
+
+@pytest.mark.case("T28")
+def test_rows_of_the_ledger_expire_by_an_attribute_that_is_no_variable(pipeline: Plan) -> None:
+    ledgers = [f"module.{module}.module.tables.aws_dynamodb_table.ledger" for module in ("minimal", "full")]
+    assert [pipeline.values(ledger, "ttl")[0] for ledger in ledgers] == 2 * [
+        [{"attribute_name": "ttl", "enabled": True}]
+    ]
+
+
+def test_the_business_table_has_the_keys_given(pipeline: Plan) -> None:
+    names = ("name", "hash_key", "range_key", "attribute")
+    assert pipeline.values("module.minimal.module.tables.aws_dynamodb_table.business[0]", *names) == (
+        "order_records",
+        "id",
+        None,
+        [{"name": "id", "type": "S"}],
+    )
+    assert pipeline.values("module.full.module.tables.aws_dynamodb_table.business[0]", *names) == (
+        "upload_records",
+        "bucket",
+        "size",
+        [{"name": "bucket", "type": "S"}, {"name": "size", "type": "N"}],
+    )
+
+
+@pytest.mark.case("T37")
+def test_one_key_encrypts_all_and_then_sqs_is_not_told_to_use_its_own(pipeline: Plan) -> None:
+    for queue in ("intake", "dead_letter"):
+        encryption = ("kms_master_key_id", "sqs_managed_sse_enabled")
+        full, minimal = (f"module.{module}.module.queue.aws_sqs_queue.{queue}" for module in ("full", "minimal"))
+        assert "sqs_managed_sse_enabled" not in pipeline.after(full)  # left to AWS
+        assert pipeline.values(full, "kms_master_key_id") == (KEY,)
+        assert pipeline.values(minimal, *encryption) == (None, True)
+    for table in ("ledger", "business[0]"):
+        address = f"module.full.module.tables.aws_dynamodb_table.{table}"
+        assert pipeline.values(address, "server_side_encryption") == ([{"enabled": True, "kms_key_arn": KEY}],)
+    assert pipeline.values("module.full.aws_sns_topic.notifications[0]", "kms_master_key_id") == (KEY,)
+    assert pipeline.values("module.full.module.function.aws_cloudwatch_log_group.worker", "kms_key_id") == (KEY,)
+    assert pipeline.values("module.full.module.function.aws_lambda_function.worker", "kms_key_arn") == (KEY,)
+
+
+@pytest.mark.case("T26", "T27", "O01")
+def test_the_alarms_have_the_thresholds_given(pipeline: Plan) -> None:
+    def thresholds(module: str) -> dict[str, object]:
+        alarm = f"module.{module}.module.alarms.aws_cloudwatch_metric_alarm.consumer"
+        names = ("dead-letters", "duration", "errors", "misconfigured", "oldest-message", "throttles")
+        return {name: pipeline.values(f'{alarm}["{name}"]', "threshold")[0] for name in names}
+
+    assert thresholds("minimal") == {
+        "dead-letters": 0,
+        "duration": 24000,
+        "errors": 0,
+        "misconfigured": 0,
+        "oldest-message": 3600,
+        "throttles": 0,
+    }
+    assert thresholds("full") == {
+        "dead-letters": 0,
+        "duration": 30000,
+        "errors": 2,
+        "misconfigured": 0,
+        "oldest-message": 120,
+        "throttles": 3,
+    }
+    assert pipeline.values(
+        'module.full.module.alarms.aws_cloudwatch_metric_alarm.consumer["dead-letters"]',
+        "metric_name",
+        "statistic",
+        "dimensions",
+        "alarm_actions",
+        "treat_missing_data",
+    ) == (
+        "ApproximateNumberOfMessagesVisible",
+        "Maximum",
+        {"QueueName": "uploads-dlq"},
+        ["arn:aws-us-gov:sns:us-gov-west-1:111122223333:pager"],
+        "notBreaching",
+    )
+
+
+def test_all_that_takes_tags_has_them(pipeline: Plan) -> None:
+    tagged = {
+        address: pipeline.after(f"module.full.{address}")["tags"]
+        for address in pipeline.created("module.full")
+        if "tags" in pipeline.after(f"module.full.{address}")
+    }
+    assert len(tagged) == 15
+    assert set(map(str, tagged.values())) == {"{'team': 'media'}"}
+
+
+def test_the_functions_variables_are_the_callers_and_over_them_the_settings(pipeline: Plan) -> None:
+    call = pipeline.configuration("minimal")["module_calls"]["function"]["expressions"]
+    assert call["environment"]["references"] == ["var.function.environment", "var.function", "local.settings"]
+    worker = pipeline.configuration("minimal", "function")["resources"]
+    assert [
+        resource["expressions"]["environment"]
+        for resource in worker
+        if resource["address"] == "aws_lambda_function.worker"
+    ] == [[{"variables": {"references": ["var.environment"]}}]]
+
+
+def waits_for(plan: Plan, modules: tuple[str, ...], address: str) -> list[str]:
+    resources = plan.configuration(*modules)["resources"]
+    return next(resource.get("depends_on", []) for resource in resources if resource["address"] == address)
+
+
+@pytest.mark.case("T04")
+def test_the_mapping_waits_for_the_rights_of_the_role(pipeline: Plan) -> None:
+    assert waits_for(pipeline, ("minimal", "function"), "aws_lambda_event_source_mapping.intake") == [
+        "aws_iam_role_policy.additional",
+        "aws_iam_role_policy.worker",
+    ]
+
+
+@pytest.mark.case("T13")
+def test_the_function_waits_for_its_log_group(pipeline: Plan) -> None:
+    resources = pipeline.configuration("minimal", "function")["resources"]
+    worker = next(resource for resource in resources if resource["address"] == "aws_lambda_function.worker")
+    assert worker["expressions"]["logging_config"][0]["log_group"]["references"] == [
+        "aws_cloudwatch_log_group.worker.name",
+        "aws_cloudwatch_log_group.worker",
+    ]
+
+
+@pytest.mark.case("T33")
+def test_who_uses_the_queues_address_waits_for_its_policies(pipeline: Plan) -> None:
+    outputs = pipeline.configuration("minimal", "queue")["outputs"]
+    policies = [
+        "aws_sqs_queue_policy.intake",
+        "aws_sqs_queue_redrive_policy.intake",
+        "aws_sqs_queue_redrive_allow_policy.dead_letter",
+    ]
+    assert outputs["queue_arn"]["depends_on"] == policies
+    assert outputs["queue_url"]["depends_on"] == policies
+    root = pipeline.configuration("minimal")["outputs"]
+    assert root["queue_arn"]["expression"]["references"][0] == "module.queue.queue_arn"
+    assert root["queue_url"]["expression"]["references"][0] == "module.queue.queue_url"
+
+
+@pytest.mark.case("T05")
+def test_the_queues_do_not_name_each_other(pipeline: Plan) -> None:
+    queues = [
+        resource["expressions"]
+        for resource in pipeline.configuration("minimal", "queue")["resources"]
+        if resource["type"] == "aws_sqs_queue"
+    ]
+    assert len(queues) == 2
+    assert not any({"policy", "redrive_allow_policy", "redrive_policy"} & set(queue) for queue in queues)

@@ -1,0 +1,42 @@
+"""A caller that makes the key, topics, table and bucket in the same plan, with the real provider."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.support import Plan, plan
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return plan("tests/fixtures/unknown_values", tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.mark.case("T11")
+def test_nothing_known_is_no_obstacle_to_a_plan(fresh: Plan) -> None:
+    assert fresh.created("module.orders") == [
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["dead-letters"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["duration"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["errors"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["misconfigured"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["oldest-message"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["throttles"]',
+        "module.function.aws_cloudwatch_log_group.worker",
+        "module.function.aws_iam_role.worker",
+        "module.function.aws_iam_role_policy.additional[0]",
+        "module.function.aws_iam_role_policy.worker",
+        "module.function.aws_lambda_event_source_mapping.intake",
+        "module.function.aws_lambda_function.worker",
+        "module.queue.aws_sqs_queue.dead_letter",
+        "module.queue.aws_sqs_queue.intake",
+        "module.queue.aws_sqs_queue_policy.intake[0]",
+        "module.queue.aws_sqs_queue_redrive_allow_policy.dead_letter",
+        "module.queue.aws_sqs_queue_redrive_policy.intake",
+        "module.tables.aws_dynamodb_table.ledger",
+    ]
+
+
+def test_the_values_really_are_unknown(fresh: Plan) -> None:
+    assert fresh.after_unknown("module.orders.module.queue.aws_sqs_queue.intake")["kms_master_key_id"] is True
+    assert fresh.after_unknown("module.orders.module.function.aws_iam_role.worker")["permissions_boundary"] is True
+    assert fresh.after_unknown("module.orders.module.tables.data.aws_dynamodb_table.business[0]")["name"] is True
