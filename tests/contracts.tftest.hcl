@@ -121,7 +121,7 @@ run "every_setting" {
 
   variables {
     business_table  = { hash_key = "order", hash_key_type = "N", range_key = "line", range_key_type = "N" }
-    event           = { envelope = "sns", fingerprint = "body", id = "meta.id", item = "body", version = "meta.version", write_mode = "newer" }
+    event           = { envelope = "sns", fingerprint = "body.total", id = "meta.id", item = "body", version = "meta.version", write_mode = "newer" }
     notification    = { attributes = { kind = "meta.kind" }, max_bytes = 1000, message = "meta" }
     ttl_window_days = 400
   }
@@ -135,7 +135,7 @@ run "every_setting" {
       BUSINESS_TABLE          = "order_records"
       CONSUMER_NAME           = "orders"
       EVENT_ENVELOPE          = "sns"
-      EVENT_FINGERPRINT       = "body"
+      EVENT_FINGERPRINT       = "body.total"
       EVENT_ID                = "meta.id"
       EVENT_ITEM              = "body"
       EVENT_VERSION           = "meta.version"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from idempotent_consumer import telemetry
 from tests.handler.support import (
     BURY,
     BUSINESS,
@@ -437,6 +439,29 @@ def test_every_outcome_in_one_batch(cloud: Cloud, metrics: Metrics) -> None:
         "Blocked": 0,
         "Misconfigured": 0,
     }
+
+
+def test_steps_are_traced_with_their_counts(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    phases: list[tuple[str, dict[str, int]]] = []
+
+    @contextmanager
+    def phase(name: str) -> Iterator[dict[str, int]]:
+        annotations: dict[str, int] = {}
+        phases.append((name, annotations))
+        yield annotations
+
+    monkeypatch.setattr(telemetry, "phase", phase)
+    cloud.commit_without_publishing(record("m-0", {"id": "o-0"}))
+    phases.clear()
+    cloud.deliver(record("m-1", ORDER), record("m-2", {"id": "o-0"}), record("m-3", "{"))
+    assert phases == [
+        ("commit", {"applied": 1, "resumed": 1, "rejected": 1}),
+        ("publish", {"published": 2, "failed": 0}),
+        ("mark", {"marked": 2, "failed": 0}),
+    ]
+    phases.clear()
+    cloud.deliver(record("m-4", ORDER))
+    assert phases == [("commit", {"duplicate": 1})]
 
 
 def test_without_a_topic_an_event_is_sent_at_once(cloud: Cloud) -> None:

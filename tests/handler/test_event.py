@@ -179,6 +179,28 @@ def test_a_fingerprint_may_be_taken_of_a_part_so_that_the_rest_can_change() -> N
     assert print_of(one, "order") == print_of(other, "order") == print_of('{"n":1}')
 
 
+@pytest.mark.case("C15")
+def test_two_spellings_of_an_encoded_object_key_have_one_fingerprint() -> None:
+    prints = set()
+    for case in ("upper", "lower"):
+        (data,) = open_envelope(in_one_line(f"body_s3_put_colon_key_{case}_case"), Envelope.S3)
+        assert isinstance(data, dict)
+        prints.add(fingerprint(data, Expression("@")))
+
+    assert len(prints) == 1
+
+
+@pytest.mark.case("N06")
+def test_an_archive_replay_of_eventbridge_is_the_same_event_by_id_and_detail() -> None:
+    """EventBridge adds the name of the replay: the whole event is no longer the same."""
+    first = in_one_line("body_eventbridge_custom")
+    replay = json.dumps(json.loads(first) | {"replay-name": "orders-again"})
+
+    assert event_id(replay) == event_id(first)
+    assert print_of(replay, "detail") == print_of(first, "detail")
+    assert print_of(replay) != print_of(first)
+
+
 @pytest.mark.parametrize("text", ['{"a":0}', '{"a":false}', '{"a":""}', '{"a":[]}', '{"a":{}}'])
 def test_an_empty_value_has_a_fingerprint(text: str) -> None:
     assert len(print_of(text, "a")) == 64

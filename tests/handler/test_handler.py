@@ -81,6 +81,7 @@ def test_real_records_are_settled(handler: Handler, cloud: Cloud, name: str) -> 
     assert cloud.rows()["order-7001"]["total"] == {"N": "105.10"}
 
 
+@pytest.mark.case("C48")
 def test_redelivery_and_redrive_of_a_real_record_change_nothing(handler: Handler, cloud: Cloud) -> None:
     for name in ("sqs_standard", "sqs_standard_redelivered", "sqs_standard_redriven"):
         assert handler(fixture(name), Context(cloud)) == NOTHING_FAILED

@@ -344,6 +344,14 @@ def test_a_value_of_the_item_is_never_replaced_by_the_consumer_s(name: str, valu
     )
 
 
+def test_true_is_not_the_event_id_named_true() -> None:
+    what = event('{"id":"k","event_id":true}', event_id="True")
+
+    with pytest.raises(Rejected) as caught:
+        prepared(what, settings())
+    assert caught.value.reason == "reserved-attribute"
+
+
 @pytest.mark.parametrize("mode", list(WriteMode))
 def test_an_item_may_not_hold_a_version_of_its_own(mode: WriteMode) -> None:
     assert rejection({"id": "k", "event_version": 3}, mode=mode, version=3) == (

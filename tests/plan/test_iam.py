@@ -62,7 +62,7 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def rights(statements: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Each action on each resource. A policy of the role needs no condition, Deny or NotAction, so none may be there."""
+    """Each action on each resource. The role needs no condition, Deny or NotAction, so none may be there."""
     for statement in statements:
         assert statement["effect"] in (None, "Allow")
         assert not any(statement[name] for name in ("condition", "not_actions", "not_resources", "principals"))

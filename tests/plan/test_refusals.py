@@ -52,6 +52,14 @@ class Refusal:
         return f'module "{self.name}" {{\nsource = "{source}"\n{missing}\n{self.arguments}\n}}\n'
 
 
+@dataclass(frozen=True)
+class Told:
+    """What Terraform said: the message, and the file and line of the validation."""
+
+    message: str
+    rule: tuple[str, int]
+
+
 def read_refusals() -> list[Refusal]:
     run = r'^# ([^\n]*)\nrun "reject_(\w+)" \{.*?^  variables \{\n(.*?)\n^  \}$'
     runs = re.findall(run, REJECT_FILE.read_text(), re.MULTILINE | re.DOTALL)
@@ -62,25 +70,28 @@ REFUSALS = read_refusals()
 
 
 @pytest.fixture(scope="module")
-def messages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Told]]:
     """What each input is told, by run.
 
     Terraform first checks what concerns one variable alone, and plans only if all of that holds: so the inputs that
     pass are planned again, without the others.
     """
-    told: dict[str, list[str]] = {}
+    told: dict[str, list[Told]] = {}
     for attempt in ("alone", "together"):
         left = [refusal for refusal in REFUSALS if refusal.name not in told]
         told |= plan_all(tmp_path_factory.mktemp(attempt), left)
     return told
 
 
-def plan_all(folder: Path, refusals: list[Refusal]) -> dict[str, list[str]]:
+def plan_all(folder: Path, refusals: list[Refusal]) -> dict[str, list[Told]]:
     source = module_source(folder)
-    told: dict[str, list[str]] = {}
+    told: dict[str, list[Told]] = {}
     for error in plan_errors(folder, "\n".join(refusal.module(source) for refusal in refusals)):
         _, name, _ = error["snippet"]["context"].split('"')
-        told.setdefault(name, []).append(error["detail"].split("\n\n")[0])
+        message, checked = error["detail"].split("\n\n")
+        rule = re.search(r"(\w+\.tf):(\d+),", checked)
+        assert rule, checked
+        told.setdefault(name, []).append(Told(message, (rule[1], int(rule[2]))))
     return told
 
 
@@ -99,8 +110,18 @@ def test_every_run_of_the_reject_file_is_read() -> None:
         for refusal in REFUSALS
     ],
 )
-def test_a_refused_input_is_told_why_and_only_that(refusal: Refusal, messages: Mapping[str, list[str]]) -> None:
-    assert messages.get(refusal.name) == [refusal.message]
+def test_a_refused_input_is_told_why_and_only_that(refusal: Refusal, told: Mapping[str, list[Told]]) -> None:
+    assert [each.message for each in told.get(refusal.name, [])] == [refusal.message]
+
+
+def test_every_validation_of_the_root_module_refuses_something(told: Mapping[str, list[Told]]) -> None:
+    rules = {
+        (path.name, line)
+        for path in CHECKOUT.glob("variables*.tf")
+        for line, text in enumerate(path.read_text().splitlines(), 1)
+        if text == "  validation {"
+    }
+    assert rules - {each.rule for every in told.values() for each in every} == set()
 
 
 def test_reports_belong_to_runs_that_exist() -> None:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -168,3 +168,31 @@ def failed_call(error: ClientError | BotoCoreError, operation: str) -> Verdict:
 def pause(attempt: int, sleep: Callable[[float], None] = time.sleep) -> None:
     """Wait before the next attempt: full jitter, doubling from 50 ms. attempt: 0 after the first."""
     sleep(_random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))
+
+
+def attempts() -> Iterator[int]:
+    """Count the attempts at one thing, with a pause before each but the first."""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            pause(attempt - 1)
+        yield attempt
+
+
+def call_for_all(
+    keys: Iterable[str], call: Callable[[Sequence[str]], dict[str, Verdict]], budget: Budget
+) -> dict[str, Verdict]:
+    """Make a call that settles many keys at once, and again for those that fail for a passing reason.
+
+    call: takes keys and returns a verdict for each that failed. Returns the verdicts on those that failed in the end.
+    """
+    failures: dict[str, Verdict] = {}
+    waiting = list(keys)
+    for _ in attempts():
+        if not budget.allows_call():
+            return failures | dict.fromkeys(waiting, OUT_OF_TIME)
+        failed = call(waiting)
+        failures = {key: verdict for key, verdict in failures.items() if key not in waiting} | failed
+        waiting = [key for key, verdict in failed.items() if verdict.reason in PASSING_REASONS]
+        if not waiting:
+            break
+    return failures

@@ -5,15 +5,23 @@ does not hold is new, one that is `pending` is published again from its row, one
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from idempotent_consumer import telemetry
-from idempotent_consumer.answer import BLOCKED, Outcome, Verdict, partial_batch_response, worst
+from idempotent_consumer.answer import BLOCKED, Outcome, Verdict, partial_batch_response
 from idempotent_consumer.aws import MISCONFIGURED_REASONS, Budget, Clients, LambdaContext
 from idempotent_consumer.commit import Commit, prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
+from idempotent_consumer.delivery import (
+    Delivery,
+    Work,
+    awaiting_publishing,
+    fail_events,
+    hold_group,
+    reported_messages,
+    settle_events,
+)
 from idempotent_consumer.envelope import Data, open_envelope
 from idempotent_consumer.event import Event, fingerprint, read_event_id
 from idempotent_consumer.ledger import Ledger
@@ -33,40 +41,6 @@ class Misconfigured(RuntimeError):
 
     Failing the invocation returns the whole batch and, unlike a partial response, makes the poller slow down.
     """
-
-
-@dataclass
-class Work:
-    """One event of a message on its way through the steps. task: what is to be done; None where nothing is."""
-
-    message: Message
-    event: Event | None
-    task: Commit | Rejected | None
-    verdict: Verdict
-
-    @property
-    def event_id(self) -> str | None:
-        return self.event.id if self.event is not None else None
-
-
-@dataclass
-class Delivery:
-    """One message with its events."""
-
-    message: Message
-    works: list[Work]
-    is_dead_lettered: bool = False
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on the message: its worst event's."""
-        return worst(work.verdict for work in self.works)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether later messages of its group may follow."""
-        outcome = self.verdict.outcome
-        return self.is_dead_lettered if outcome.is_dead else not outcome.is_reported
 
 
 class Consumer:
@@ -97,15 +71,15 @@ class Consumer:
     def _process(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> None:
         """All steps for a part of the batch. held: the FIFO groups in which nothing may be touched any more."""
         self._commit(deliveries, held, budget)
-        pending = _pending(deliveries)
+        pending = awaiting_publishing(deliveries)
         if pending:
             self._publish(pending, budget)
         if pending:
             self._mark(pending, budget)
-        _settle(pending)
+        settle_events(pending)
         for delivery in deliveries:
             self._dead_letter(delivery, budget)
-            _hold(held, delivery)
+            hold_group(held, delivery)
 
     def _open(self, message: Message) -> Delivery:
         try:
@@ -145,7 +119,7 @@ class Consumer:
                 else:
                     self._commit_delivery(delivery, budget)
                     self._dead_letter(delivery, budget)
-                    _hold(held, delivery)
+                    hold_group(held, delivery)
             annotations.update(Counter(work.verdict.outcome.value for d in deliveries for work in d.works))
 
     def _commit_delivery(self, delivery: Delivery, budget: Budget) -> None:
@@ -179,7 +153,7 @@ class Consumer:
         with telemetry.phase("publish") as annotations:
             failures = _guarded(lambda: self._outbox.publish(notifications, budget), pending)
             annotations.update(published=len(pending) - len(failures), failed=len(failures))
-        _fail(pending, failures)
+        fail_events(pending, failures)
 
     def _mark(self, pending: dict[str, list[Work]], budget: Budget) -> None:
         """Only what has been published; an event that stays `pending` is published again."""
@@ -188,17 +162,14 @@ class Consumer:
         with telemetry.phase("mark") as annotations:
             failures = _guarded(lambda: self._ledger.mark_sent(message_ids, sent, budget), pending)
             annotations.update(marked=len(pending) - len(failures), failed=len(failures))
-        _fail(pending, failures)
+        fail_events(pending, failures)
 
     def _dead_letter(self, delivery: Delivery, budget: Budget) -> None:
         """Send a message that can never succeed to the dead-letter queue, once none of its events is under way."""
-        under_way = any(work.verdict.notification is not None for work in delivery.works)
-        if delivery.is_dead_lettered or under_way or not delivery.verdict.outcome.is_dead:
+        if delivery.is_dead_lettered or delivery.is_under_way or not delivery.verdict.outcome.is_dead:
             return
         try:
-            failure = self._dead_letters.send(
-                delivery.message, delivery.verdict.reason, _detail(delivery.works), budget
-            )
+            failure = self._dead_letters.send(delivery.message, delivery.verdict.reason, delivery.detail, budget)
         except Exception as error:
             failure = _fault(error, delivery.message)
         delivery.is_dead_lettered = failure is None
@@ -208,7 +179,7 @@ class Consumer:
                 work.verdict = failure or work.verdict
 
     def _answer(self, deliveries: Sequence[Delivery]) -> dict[str, Any]:
-        reported = _reported(deliveries)
+        reported = reported_messages(deliveries)
         self._record(deliveries, reported)
         works = [work for delivery in deliveries for work in delivery.works]
         misconfigured = any(work.verdict.reason in MISCONFIGURED_REASONS for work in works)
@@ -233,49 +204,6 @@ class Consumer:
             telemetry.log_fault("", error)
 
 
-def _hold(held: set[str], delivery: Delivery) -> None:
-    if delivery.message.group is not None and not delivery.is_settled:
-        held.add(delivery.message.group)
-
-
-def _pending(deliveries: Iterable[Delivery]) -> dict[str, list[Work]]:
-    """The events to be published, by id; the copies of one event that the batch holds stand behind each other."""
-    pending: dict[str, list[Work]] = {}
-    for delivery in deliveries:
-        for work in delivery.works:
-            if work.event_id is not None and work.verdict.notification is not None:
-                pending.setdefault(work.event_id, []).append(work)
-    return pending
-
-
-def _fail(pending: dict[str, list[Work]], failures: Mapping[str, Verdict]) -> None:
-    """Take the events that failed out of `pending`: none of their messages may be deleted."""
-    for event_id, verdict in failures.items():
-        for work in pending.pop(event_id):
-            work.verdict = verdict
-
-
-def _settle(pending: Mapping[str, Sequence[Work]]) -> None:
-    """Of the copies of an event that is now published and marked, the first did it."""
-    for first, *copies in pending.values():
-        first.verdict = Verdict(first.verdict.outcome)
-        for copy in copies:
-            copy.verdict = Verdict(Outcome.DUPLICATE)
-
-
-def _reported(deliveries: Iterable[Delivery]) -> list[str]:
-    """The messages that have to come back; on FIFO with all that follow in their group, committed or not."""
-    reported: list[str] = []
-    held: set[str] = set()
-    for delivery in deliveries:
-        message = delivery.message
-        if delivery.verdict.outcome.is_reported or message.group in held:
-            reported.append(message.id)
-            if message.group is not None:
-                held.add(message.group)
-    return reported
-
-
 def _guarded(call: Callable[[], dict[str, Verdict]], pending: Mapping[str, Sequence[Work]]) -> dict[str, Verdict]:
     """The failures by event id; a fault of our own fails all of them, and nothing else."""
     try:
@@ -293,17 +221,6 @@ def _rejection(error: Rejected | RecursionError) -> Rejected:
 def _fault(error: Exception, message: Message) -> Verdict:
     telemetry.log_fault(message.id, error)
     return Verdict(Outcome.RETRY, "fault", type(error).__name__)
-
-
-def _detail(works: Sequence[Work]) -> str:
-    """The reason's detail; of a message with several events, what became of each."""
-    if len(works) == 1:
-        return works[0].verdict.detail
-    lines = (
-        f"{number}: {work.verdict.outcome.value} {work.verdict.reason} {work.verdict.detail}".strip()
-        for number, work in enumerate(works, 1)
-    )
-    return "; ".join(lines)
 
 
 def _age_ms(message: Message) -> int:

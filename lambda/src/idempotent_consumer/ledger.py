@@ -7,13 +7,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import (
-    ATTEMPTS,
     OUT_OF_TIME,
     PASSING_REASONS,
     Budget,
+    attempts,
+    call_for_all,
     error_code,
     failed_call,
-    pause,
     retry_verdict,
 )
 from idempotent_consumer.commit import Commit, judge_business_row, judge_ledger_row
@@ -46,9 +46,7 @@ class Ledger:
         """
         verdict = _UNDECIDED
         started_ms = budget.remaining_ms()
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                pause(attempt - 1)
+        for _ in attempts():
             if not budget.allows_commit():
                 return OUT_OF_TIME
             decided, verdict = self._try_commit(commit, budget)
@@ -80,7 +78,7 @@ class Ledger:
         event_ids = list(message_ids)
         for start in range(0, len(event_ids), MAX_STATEMENTS):
             chunk = event_ids[start : start + MAX_STATEMENTS]
-            failures |= self._mark_chunk(chunk, message_ids, sent, budget)
+            failures |= call_for_all(chunk, lambda waiting: self._try_mark(waiting, message_ids, sent), budget)
         return failures
 
     def _try_commit(self, commit: Commit, budget: Budget) -> tuple[bool, Verdict]:
@@ -149,23 +147,6 @@ class Ledger:
                 return self.recall(commit.event, budget) or _UNDECIDED
             return failed_call(error, "PutItem")
         return Verdict(Outcome.SUPERSEDED)
-
-    def _mark_chunk(
-        self, event_ids: Sequence[str], message_ids: Mapping[str, str], sent: Item, budget: Budget
-    ) -> dict[str, Verdict]:
-        failures: dict[str, Verdict] = {}
-        waiting = list(event_ids)
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                pause(attempt - 1)
-            if not budget.allows_call():
-                return {**failures, **dict.fromkeys(waiting, OUT_OF_TIME)}
-            failed = self._try_mark(waiting, message_ids, sent)
-            failures = {**{key: verdict for key, verdict in failures.items() if key not in waiting}, **failed}
-            waiting = [event_id for event_id, verdict in failed.items() if verdict.reason in PASSING_REASONS]
-            if not waiting:
-                break
-        return failures
 
     def _try_mark(self, event_ids: Sequence[str], message_ids: Mapping[str, str], sent: Item) -> dict[str, Verdict]:
         """One call; a verdict for each statement that failed. Their errors stand inside an answer that succeeded."""

@@ -6,15 +6,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import (
-    ATTEMPTS,
-    OUT_OF_TIME,
-    PASSING_REASONS,
-    Budget,
-    failed_call,
-    pause,
-    retry_verdict,
-)
+from idempotent_consumer.aws import Budget, call_for_all, failed_call, retry_verdict
 from idempotent_consumer.notification import RenderedNotification
 
 # Amazon SNS API Reference, PublishBatch: ten entries, and the sum of their sizes within one message's limit.
@@ -53,20 +45,7 @@ class Outbox:
         return failures
 
     def _attempt(self, batch: Notifications, budget: Budget) -> dict[str, Verdict]:
-        """Publish the entries, and those again that fail for a passing reason."""
-        failures: dict[str, Verdict] = {}
-        waiting = dict(batch)
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                pause(attempt - 1)
-            if not budget.allows_call():
-                return {**failures, **dict.fromkeys(waiting, OUT_OF_TIME)}
-            failed = self._call(waiting)
-            failures = {**{key: verdict for key, verdict in failures.items() if key not in waiting}, **failed}
-            waiting = {key: batch[key] for key, verdict in failed.items() if verdict.reason in PASSING_REASONS}
-            if not waiting:
-                break
-        return failures
+        return call_for_all(batch, lambda waiting: self._call({key: batch[key] for key in waiting}), budget)
 
     def _call(self, batch: Notifications) -> dict[str, Verdict]:
         event_ids = list(batch)

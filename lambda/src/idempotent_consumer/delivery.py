@@ -1,0 +1,104 @@
+"""The messages and events of one invocation on their way through the steps, and what follows from their verdicts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from idempotent_consumer.answer import Outcome, Verdict, worst
+from idempotent_consumer.commit import Commit
+from idempotent_consumer.event import Event
+from idempotent_consumer.message import Message
+from idempotent_consumer.rejection import Rejected
+
+
+@dataclass
+class Work:
+    """One event of a message on its way through the steps. task: what is to be done; None where nothing is."""
+
+    message: Message
+    event: Event | None
+    task: Commit | Rejected | None
+    verdict: Verdict
+
+    @property
+    def event_id(self) -> str | None:
+        return self.event.id if self.event is not None else None
+
+
+@dataclass
+class Delivery:
+    """One message with its events."""
+
+    message: Message
+    works: list[Work]
+    is_dead_lettered: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the message: its worst event's."""
+        return worst(work.verdict for work in self.works)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether later messages of its group may follow."""
+        outcome = self.verdict.outcome
+        return self.is_dead_lettered if outcome.is_dead else not outcome.is_reported
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an event of it has still to be published and marked."""
+        return any(work.verdict.notification is not None for work in self.works)
+
+    @property
+    def detail(self) -> str:
+        """The detail of its verdict; with several events, what became of each."""
+        if len(self.works) == 1:
+            return self.verdict.detail
+        lines = (
+            f"{number}: {work.verdict.outcome.value} {work.verdict.reason} {work.verdict.detail}".strip()
+            for number, work in enumerate(self.works, 1)
+        )
+        return "; ".join(lines)
+
+
+def hold_group(held: set[str], delivery: Delivery) -> None:
+    """On FIFO, hold the group of a message that is not settled: what follows in it must not be touched."""
+    if delivery.message.group is not None and not delivery.is_settled:
+        held.add(delivery.message.group)
+
+
+def awaiting_publishing(deliveries: Iterable[Delivery]) -> dict[str, list[Work]]:
+    """The events to be published, by id; the copies of one event that the batch holds stand behind each other."""
+    pending: dict[str, list[Work]] = {}
+    for delivery in deliveries:
+        for work in delivery.works:
+            if work.event_id is not None and work.verdict.notification is not None:
+                pending.setdefault(work.event_id, []).append(work)
+    return pending
+
+
+def fail_events(pending: dict[str, list[Work]], failures: Mapping[str, Verdict]) -> None:
+    """Take the events that failed out of `pending`: none of their messages may be deleted."""
+    for event_id, verdict in failures.items():
+        for work in pending.pop(event_id):
+            work.verdict = verdict
+
+
+def settle_events(pending: Mapping[str, Sequence[Work]]) -> None:
+    """Of the copies of an event that is now published and marked, the first did it."""
+    for first, *copies in pending.values():
+        first.verdict = Verdict(first.verdict.outcome)
+        for copy in copies:
+            copy.verdict = Verdict(Outcome.DUPLICATE)
+
+
+def reported_messages(deliveries: Iterable[Delivery]) -> list[str]:
+    """The messages that have to come back; on FIFO with all that follow in their group, committed or not."""
+    reported: list[str] = []
+    held: set[str] = set()
+    for delivery in deliveries:
+        message = delivery.message
+        if delivery.verdict.outcome.is_reported or message.group in held:
+            reported.append(message.id)
+            if message.group is not None:
+                held.add(message.group)
+    return reported

@@ -1,0 +1,93 @@
+"""The repairs that the emulator and the fault proxy are started with."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from local import launch_microburst, launch_ministack
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ('UPDATE "orders-events" SET "status"=? WHERE "event_id"=?', ("dynamodb:PartiQLUpdate", "orders-events")),
+        ("update orders set a=1 where b=2", ("dynamodb:PartiQLUpdate", "orders")),
+        ("INSERT INTO \"t\" VALUE {'a': 1}", ("dynamodb:PartiQLInsert", "t")),
+        ('DELETE FROM "t" WHERE "a"=1', ("dynamodb:PartiQLDelete", "t")),
+        ('SELECT * FROM "t"."index" WHERE "a"=1', ("dynamodb:PartiQLSelect", "t")),
+        ("nonsense", None),
+    ],
+)
+def test_a_statement_is_checked_as_its_verb_on_its_table(statement: str, expected: tuple[str, str] | None) -> None:
+    assert launch_ministack.statement_check(statement) == expected
+
+
+def test_each_statement_of_a_call_is_checked() -> None:
+    body = json.dumps({"Statements": [{"Statement": 'UPDATE "a" SET x=1'}, {"Statement": 'DELETE FROM "b"'}]})
+    assert list(launch_ministack.statement_checks("dynamodb:BatchExecuteStatement", body.encode())) == [
+        ("dynamodb:PartiQLUpdate", "a"),
+        ("dynamodb:PartiQLDelete", "b"),
+    ]
+
+
+def test_a_single_statement_is_checked() -> None:
+    body = json.dumps({"Statement": 'UPDATE "a" SET x=1'}).encode()
+    assert list(launch_ministack.statement_checks("dynamodb:ExecuteStatement", body)) == [
+        ("dynamodb:PartiQLUpdate", "a")
+    ]
+
+
+@pytest.mark.parametrize("body", [b"", b"not json", b"{}"])
+def test_a_body_without_statements_gives_no_checks(body: bytes) -> None:
+    assert list(launch_ministack.statement_checks("dynamodb:BatchExecuteStatement", body)) == []
+
+
+@pytest.fixture
+def repaired() -> Any:
+    iam_actions = SimpleNamespace(
+        extract_iam_action=lambda action: action,
+        dynamodb_transaction_checks=lambda action, body, region, account: [("original", action)],
+    )
+    launch_ministack.repair(iam_actions)
+    return iam_actions
+
+
+@pytest.mark.parametrize(
+    ("asked", "checked"),
+    [
+        ("sns:PublishBatch", "sns:Publish"),
+        ("sqs:SendMessageBatch", "sqs:SendMessage"),
+        ("sqs:DeleteMessageBatch", "sqs:DeleteMessage"),
+        ("sqs:ChangeMessageVisibilityBatch", "sqs:ChangeMessageVisibility"),
+        ("dynamodb:PutItem", "dynamodb:PutItem"),
+        (None, None),
+    ],
+)
+def test_batch_calls_are_checked_as_their_single_call(repaired: Any, asked: str | None, checked: str | None) -> None:
+    assert repaired.extract_iam_action(asked) == checked
+
+
+def test_statements_are_checked_on_the_arn_of_their_table(repaired: Any) -> None:
+    body = json.dumps({"Statements": [{"Statement": 'UPDATE "a" SET x=1'}]}).encode()
+    assert repaired.dynamodb_transaction_checks("dynamodb:BatchExecuteStatement", body, "eu-west-1", "123") == [
+        ("dynamodb:PartiQLUpdate", "arn:aws:dynamodb:eu-west-1:123:table/a")
+    ]
+
+
+def test_transactions_are_checked_as_before(repaired: Any) -> None:
+    action = "dynamodb:TransactWriteItems"
+    assert repaired.dynamodb_transaction_checks(action, b"{}", "eu-west-1", "123") == [("original", action)]
+
+
+def test_the_proxy_keeps_the_signed_host() -> None:
+    class Upstream:
+        def _outbound_headers(self, request: Any) -> dict[str, str]:
+            return {"host": "upstream:1", "x-other": "kept"}
+
+    launch_microburst.keep_host(Upstream)
+    request = SimpleNamespace(headers={"host": "client:2"})
+    assert Upstream()._outbound_headers(request) == {"host": "client:2", "x-other": "kept"}
