@@ -14,8 +14,8 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from idempotent_consumer import aws, ledger
-from idempotent_consumer.aws import ATTEMPTS
+from idempotent_consumer import aws
+from idempotent_consumer.aws import ATTEMPTS, pause
 from tests.handler.support import (
     BURY,
     COMMIT,
@@ -218,7 +218,7 @@ def test_one_conflict_after_another_is_paused_longer_and_jittered(
     monkeypatch: pytest.MonkeyPatch, cloud: Cloud
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(ledger, "pause", lambda attempt: aws.pause(attempt, sleep=slept.append))
+    monkeypatch.setattr(aws, "pause", lambda attempt: pause(attempt, sleep=slept.append))
     cloud.on(COMMIT, raises=client_error("TransactionConflictException"))
     cloud.deliver(record("m-1", ORDER))
     assert len(slept) == 4

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
-from idempotent_consumer.aws import ATTEMPTS
-from idempotent_consumer.outbox import MAX_BATCH_BYTES, MAX_ENTRIES
+from idempotent_consumer.aws import ATTEMPTS, Budget
+from idempotent_consumer.outbox import MAX_BATCH_BYTES, MAX_ENTRIES, Outbox
 from tests.handler.support import (
     COMMIT,
     MARK,
     NOTHING_FAILED,
     PUBLISH,
     Cloud,
+    Context,
     Notification,
     client_error,
     record,
@@ -313,3 +314,9 @@ def test_throttled_single_of_a_refused_batch_is_tried_again(cloud: Cloud) -> Non
     assert cloud.deliver(*ORDERS) == NOTHING_FAILED
     assert [len(request["PublishBatchRequestEntries"]) for request in cloud.requests(PUBLISH)] == [3, 1, 1, 1, 1]
     assert sorted(cloud.notified()) == ["o-1", "o-2", "o-3"]
+
+
+def test_nothing_to_publish_is_no_call(cloud: Cloud) -> None:
+    outbox = Outbox(cloud.clients.sns, cloud.topic_arn)
+    assert outbox.publish({}, Budget(Context(cloud))) == {}
+    assert cloud.operations == []

@@ -243,6 +243,35 @@ def test_a_fault_without_a_traceback_has_no_place(caplog: pytest.LogCaptureFixtu
     assert caplog.records[0].getMessage() == "fault: RuntimeError at unknown"
 
 
+class BrokenHandler(logging.Handler):
+    """Lambda's own handler lets a failing write out in the same way."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise OSError("the log cannot be written")
+
+
+@pytest.mark.case("C03")
+def test_a_log_that_cannot_be_written_changes_nothing_for_the_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = logging.getLogger("idempotent_consumer")
+    monkeypatch.setattr(logger, "handlers", [BrokenHandler()])
+    monkeypatch.setattr(logger, "level", logging.DEBUG)
+    monkeypatch.setattr(telemetry, "xray_recorder", Broken("begin"))
+
+    log_verdict("m-1", "o-1", Verdict(Outcome.RETRY, "throttled"))
+    log_fault("m-1", RuntimeError())
+    with phase("commit"):
+        pass
+
+
+@pytest.mark.case("C76")
+@pytest.mark.parametrize("name", ["botocore.endpoint", "botocore.hooks", "aws_xray_sdk.core.recorder"])
+def test_libraries_that_log_whole_requests_stay_quiet_at_debug(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        logging.getLogger(name).debug("request %s", MARKER)
+
+    assert caplog.records == []
+
+
 # --- metrics
 
 

@@ -1,0 +1,43 @@
+"""`terraform test` with a mocked provider, as a part of the suite: it runs beside the tests that only wait."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from local.terraform import CHECKOUT, cli_environment, find_terraform
+
+FILES = sorted(path.relative_to(CHECKOUT).as_posix() for path in (CHECKOUT / "tests").glob("*.tftest.hcl"))
+
+Terraform = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    """Runs Terraform in the checkout, with its working data elsewhere."""
+    environment = cli_environment() | {"TF_DATA_DIR": str(tmp_path_factory.mktemp("terraform-test"))}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [find_terraform().path, f"-chdir={CHECKOUT}", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
+
+    initialised = run("init", "-backend=false", "-no-color")
+    assert initialised.returncode == 0, initialised.stdout + initialised.stderr
+    return run
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_all_runs_of_the_file_pass(terraform: Terraform, file: str) -> None:
+    answer = terraform("test", "-no-color", f"-filter={file}")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert ", 0 failed." in answer.stdout
+    assert "0 passed" not in answer.stdout.split("Success!")[-1].split(",")[0].strip()
