@@ -1,7 +1,7 @@
 # Everything runs in .venv, made here from requirements-dev.txt; nothing is installed outside this folder.
 
 PYTHON ?= python3
-# Arguments for pytest, e.g. make test PYTEST_ARGS="tests/handler -k fifo"
+# For a part of the tests, and no coverage: make test PYTEST_ARGS="tests/handler -k fifo"
 PYTEST_ARGS ?=
 # make demo KEEP=1 leaves the emulator running.
 KEEP ?=
@@ -12,7 +12,7 @@ READY := .venv/requirements.ok
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint zip clean prerequisites
 
-help: ## this list
+help:
 	@echo "make demo          run 1,000 messages through the module on this machine, and show what became of them"
 	@echo "make demo KEEP=1   the same, and leave everything up to look around"
 	@echo "make test          all tests"
@@ -22,12 +22,11 @@ help: ## this list
 	@echo
 	@echo "They need Python 3.11 or newer (another than python3: PYTHON=python3.12) and Terraform 1.9 or newer."
 
-demo: $(READY) ## apply examples/orders on an emulator and prove it
+demo: $(READY)
 	@$(VENV) -m local.demo $(if $(KEEP),--keep)
 
-test: $(READY) ## terraform test, then pytest on two cores
-	@$(VENV) -m local.terraform test
-	@$(VENV) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
+test: $(READY)
+	@$(VENV) -m local.suite $(PYTEST_ARGS)
 
 lint: $(READY)
 	@.venv/bin/ruff check .

@@ -29,7 +29,6 @@ locals {
       CONSUMER_NAME           = var.name
       DEAD_LETTER_QUEUE_URL   = module.queue.dead_letter_queue_url
       EVENT_ENVELOPE          = var.event.envelope
-      EVENT_FINGERPRINT       = var.event.fingerprint
       EVENT_ITEM              = var.event.item
       EVENT_WRITE_MODE        = var.event.write_mode
       LEDGER_TABLE            = module.tables.ledger_table_name
@@ -38,6 +37,7 @@ locals {
       NOTIFICATION_MESSAGE    = var.notification.message
       TTL_WINDOW_DAYS         = tostring(var.ttl_window_days)
     },
+    { for path in var.event.fingerprint[*] : "EVENT_FINGERPRINT" => path },
     { for path in var.event.id[*] : "EVENT_ID" => path },
     { for path in var.event.version[*] : "EVENT_VERSION" => path },
     { for key in var.business_table.range_key[*] : "BUSINESS_RANGE_KEY" => key },

@@ -5,7 +5,7 @@ variable "event" {
     - envelope: raw (the JSON body), sns (the Message in an SNS envelope), eventbridge (the whole event) or s3 (each record of a notification). It is not guessed: messages of another shape are dead-lettered.
     - id: the event's identity, 1 to 2048 bytes; null means id, and for s3 bucket/key/version/sequencer. Two events with one id are one event.
     - item: the object that becomes the business row; @ is the whole event.
-    - fingerprint: the part whose change makes the same id a conflict; @ is the whole event.
+    - fingerprint: the part whose change makes the same id a conflict; null means the whole event, and for eventbridge source, detail-type and detail.
     - write_mode: insert refuses to overwrite a row, upsert overwrites it, newer overwrites only an older version.
     - version: where the version is, a number or a string; only for newer, and needed there.
   EOT
@@ -13,7 +13,7 @@ variable "event" {
 
   type = object({
     envelope    = optional(string, "raw")
-    fingerprint = optional(string, "@")
+    fingerprint = optional(string)
     id          = optional(string)
     item        = optional(string, "@")
     version     = optional(string)

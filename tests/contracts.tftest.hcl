@@ -89,7 +89,6 @@ run "minimal_block" {
       CONSUMER_NAME           = "orders"
       DEAD_LETTER_QUEUE_URL   = "https://sqs.eu-central-1.amazonaws.com/111122223333/orders-dlq"
       EVENT_ENVELOPE          = "raw"
-      EVENT_FINGERPRINT       = "@"
       EVENT_ITEM              = "@"
       EVENT_WRITE_MODE        = "insert"
       LEDGER_TABLE            = "orders-processed-events"

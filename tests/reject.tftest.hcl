@@ -916,7 +916,7 @@ run "reject_version_without_newer" {
   expect_failures = [var.event]
 }
 
-# event has a blank path (fingerprint "@", id "", item "@", version null): a blank is no JMESPath. Leave it out for the default.
+# event has a blank path (fingerprint null, id "", item "@", version null): a blank is no JMESPath. Leave it out for the default.
 run "reject_id_path_blank" {
   command = plan
 
@@ -927,7 +927,7 @@ run "reject_id_path_blank" {
   expect_failures = [var.event]
 }
 
-# event has a blank path (fingerprint "@", id null, item " ", version null): a blank is no JMESPath. Leave it out for the default.
+# event has a blank path (fingerprint null, id null, item " ", version null): a blank is no JMESPath. Leave it out for the default.
 run "reject_item_path_blank" {
   command = plan
 
@@ -949,7 +949,7 @@ run "reject_fingerprint_path_blank" {
   expect_failures = [var.event]
 }
 
-# event has a blank path (fingerprint "@", id null, item "@", version " "): a blank is no JMESPath. Leave it out for the default.
+# event has a blank path (fingerprint null, id null, item "@", version " "): a blank is no JMESPath. Leave it out for the default.
 run "reject_version_path_blank" {
   command = plan
 

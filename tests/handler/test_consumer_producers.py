@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -92,8 +93,10 @@ def test_replay_of_an_eventbridge_archive_is_a_duplicate_until_the_event_gets_a_
     by_id: dict[str, Any] = {**EVENTBRIDGE, "EVENT_ITEM": "{id: id}"}
     original = body("eventbridge_custom")
     cloud.deliver(record("m-1", original), **by_id)
-    assert cloud.deliver(record("m-2", original), **by_id) == NOTHING_FAILED
+    replay = json.dumps({**json.loads(original), "replay-name": "orders-again"})
+    assert cloud.deliver(record("m-2", replay), **by_id) == NOTHING_FAILED
     assert len(cloud.notified()) == 1
+    assert cloud.dead_letters() == []
     again = original.replace("c01836f5-31c1-58d4-adf1-bfa7fb4c05a7", "c01836f5-again")
     assert cloud.deliver(record("m-3", again), **by_id) == NOTHING_FAILED
     assert sorted(cloud.rows()) == ["c01836f5-31c1-58d4-adf1-bfa7fb4c05a7", "c01836f5-again"]

@@ -96,6 +96,12 @@ def test_each_variable_is_read() -> None:
     ]
 
 
+def test_fingerprint_of_an_eventbridge_event_leaves_out_what_a_replay_adds() -> None:
+    by_envelope = {envelope.value: read(EVENT_ENVELOPE=envelope.value).fingerprint.text for envelope in Envelope}
+
+    assert by_envelope == {"raw": "@", "sns": "@", "s3": "@", "eventbridge": '[source, "detail-type", detail]'}
+
+
 def test_variables_of_others_are_of_no_concern() -> None:
     assert read(AWS_REGION="eu-central-1", LOG_LEVEL="nonsense", EVENT_IDS="[").event_id.text == "id"
 

@@ -65,7 +65,7 @@ def test_the_processes_of_a_function_can_be_killed_and_no_others(tmp_path: Path)
         wait_for(lambda: not emulator.workers("sleep"), "the worker is gone")
         assert len(emulator.workers("sleep-longer")) == 1
         (worker,) = emulator.workers("sleep-longer")
-    assert not worker.is_running()
+    wait_for(lambda: not worker.is_running(), "the worker has ended with the emulator")
 
 
 def test_the_emulator_ends_when_the_program_that_started_it_is_killed(tmp_path: Path) -> None:

@@ -45,6 +45,14 @@ _DEFAULT_ID = {
     Envelope.S3: "join('/', [s3.bucket.name, s3.object.key, s3.object.versionId || '', s3.object.sequencer])",
 }
 
+# A replay from an EventBridge archive adds `replay-name` to the event, which is still the same event.
+_DEFAULT_FINGERPRINT = {
+    Envelope.RAW: "@",
+    Envelope.SNS: "@",
+    Envelope.EVENTBRIDGE: '[source, "detail-type", detail]',
+    Envelope.S3: "@",
+}
+
 
 @dataclass(frozen=True)
 class KeyAttribute:
@@ -97,7 +105,7 @@ class Settings:
             item=read.expression("EVENT_ITEM", "@"),
             version=version,
             write_mode=write_mode,
-            fingerprint=read.expression("EVENT_FINGERPRINT", "@"),
+            fingerprint=read.expression("EVENT_FINGERPRINT", _DEFAULT_FINGERPRINT[envelope]),
             topic_arn=read.text("TOPIC_ARN") if "TOPIC_ARN" in environment else None,
             message=read.expression("NOTIFICATION_MESSAGE", "@"),
             attributes=read.attributes("NOTIFICATION_ATTRIBUTES"),
