@@ -25,8 +25,10 @@ help:
 demo: $(READY)
 	@$(VENV) -m local.demo $(if $(KEEP),--keep)
 
+# Three on two cores: the end-to-end tests mostly wait.
 test: $(READY)
-	@$(VENV) -m local.suite $(PYTEST_ARGS)
+	@$(VENV) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder \
+	  $(if $(PYTEST_ARGS),$(PYTEST_ARGS),--cov --cov-report=term-missing:skip-covered)
 
 lint: $(READY)
 	@.venv/bin/ruff check .
@@ -55,5 +57,5 @@ $(READY): requirements-dev.txt | prerequisites
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv || { \
 	  echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@$(VENV) -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	@$(VENV) -m pip install -qq --disable-pip-version-check --requirement requirements-dev.txt
 	@touch $@

@@ -21,15 +21,22 @@ os.environ |= {
 }
 
 
+# The longest first, so that no worker is left with them at the end.
+ORDER = ("e2e", "plan")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the end-to-end tests, which mostly wait, and keep each file on one worker.
+    """Order the layers, and say what one worker takes: all end-to-end tests, which share an apply, or a file.
 
-    The end-to-end tests share one apply, so they are one group. A file's tests share its fixtures.
+    A file's tests share its fixtures.
     """
     for item in items:
-        layer, *rest = item.path.relative_to(TESTS).parts
+        layer, *rest = _parts(item)
         if not item.get_closest_marker("xdist_group"):
-            group = layer if layer == "e2e" else "/".join([layer, *rest])
-            item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item.path.relative_to(TESTS).parts[0] != "e2e")
+            item.add_marker(pytest.mark.xdist_group("/".join([layer] if layer == "e2e" else [layer, *rest])))
+    items.sort(key=lambda item: ORDER.index(layer) if (layer := _parts(item)[0]) in ORDER else len(ORDER))
+
+
+def _parts(item: pytest.Item) -> tuple[str, ...]:
+    return item.path.relative_to(TESTS).parts

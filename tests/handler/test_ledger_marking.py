@@ -150,9 +150,12 @@ def test_row_that_is_gone_is_not_made_anew(cloud: Cloud, logged: Logged) -> None
 
 
 @pytest.mark.parametrize("answer", [{}, {"Responses": []}, {"Responses": [{}, {}]}, {"Responses": [{}, {}, {}, {}]}])
-def test_answer_of_another_length_marks_nothing(cloud: Cloud, answer: dict[str, Any]) -> None:
+def test_answer_of_another_length_marks_nothing(cloud: Cloud, answer: dict[str, Any], logged: Logged) -> None:
     cloud.on(MARK, answers=answer)
     assert cloud.deliver(*ORDERS) == reported("m-1", "m-2", "m-3")
+    assert {verdict[1:] for verdict in logged()} == {
+        ("retry", "unavailable", "BatchExecuteStatement: IncompleteAnswer")
+    }
 
 
 def test_large_batch_is_marked_by_25_statements_a_call(cloud: Cloud) -> None:
