@@ -50,7 +50,7 @@ prerequisites:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V 2>&1 | cut -d" " -f2)." \
 	    "Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -m local.terraform check
+	@$(PYTHON) -m local.terraform
 
 $(READY): requirements-dev.txt | prerequisites
 	@echo "Making .venv from requirements-dev.txt, once: this takes about a minute…"

@@ -31,7 +31,7 @@ WORK = CHECKOUT / "build" / "demo"
 EXAMPLE = "examples/orders"
 # Short, so that what a killed process leaves unfinished comes back soon. A message that is still in work when it
 # comes back is worked on twice at once, which is harmless here too, but not what the demo shows.
-VARIABLES = {"deletion_protection": False, "function_timeout_seconds": 12, "visibility_timeout_seconds": 12}
+VARIABLES = {"deletion_protection": False, "function_timeout_seconds": 15, "visibility_timeout_seconds": 15}
 # The function's processes are killed when these parts of the messages have left the queue.
 KILL_AT = (0.1, 0.3, 0.5, 0.7)
 DRAIN_SECONDS = 240
@@ -239,7 +239,7 @@ def _show(report: Report, run: Run, seconds: float, screen: Screen) -> None:
             f"{report.notifications_unique:,} / {report.notifications_total:,}",
             "unique / total: a copy may come, none may be missing",
         ),
-        ("resumed", run.reported["Resumed"], "committed by a killed call, announced by a later one"),
+        ("resumed", run.reported["Resumed"], "found committed, and announced from the ledger row"),
         ("killed", run.killed, "processes, in the middle of their work"),
         ("dead-lettered", sum(report.dead_lettered.values()), dead),
         ("lost", report.lost, "no row, no notification, or gone without trace"),
@@ -266,7 +266,8 @@ def _show_way_around(consumer: Consumer, screen: Screen) -> None:
         f"""
 The emulator is still up at {endpoint}. Look around:
 
-  export AWS_ENDPOINT_URL={endpoint} AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1
+  export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION=us-east-1
+  export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
   aws dynamodb scan --table-name {consumer.business} --max-items 3
   aws dynamodb scan --table-name {consumer.ledger} --max-items 3
   aws sqs send-message --queue-url {outputs["queue_url"]} --message-body '{{"id": "mine-1", "total": 5}}'

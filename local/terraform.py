@@ -405,48 +405,18 @@ def provider_block(endpoint: str) -> str:
 # --- the command --------------------------------------------------------------------------------------------
 
 
-def check() -> None:
-    """Say which Terraform and which provider a local run uses; raise what is missing."""
-    terraform = find_terraform()
-    environment = cli_environment()
-    version = ".".join(map(str, terraform.version))
-    print(f"Terraform {version} ({terraform.path}), providers by {environment['TF_CLI_CONFIG_FILE']}")
-
-
-def run_tests(arguments: Sequence[str]) -> int:
-    """`terraform test` on the root module: the tests/*.tftest.hcl files, with a mocked provider."""
-    terraform = find_terraform()
-    environment = cli_environment() | {"TF_DATA_DIR": str(BUILD / "test-data")}
-    for command in (["init", "-backend=false", "-no-color"], ["test", *arguments]):
-        quiet = command[0] == "init"
-        answer = subprocess.run(
-            [terraform.path, f"-chdir={CHECKOUT}", *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if quiet else None,
-            stderr=subprocess.STDOUT if quiet else None,
-            text=True,
-            check=False,
-            env=environment,
-        )
-        if answer.returncode:
-            print(answer.stdout or "", end="", file=sys.stderr)
-            return answer.returncode
-    return 0
-
-
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
+    """Say which Terraform and which provider a local run uses, or what is missing."""
     try:
-        if arguments[:1] == ["test"]:
-            return run_tests(arguments[1:])
-        if arguments == ["check"]:
-            check()
-            return 0
+        terraform = find_terraform()
+        environment = cli_environment()
     except TerraformError as error:
         print(error, file=sys.stderr)
         return 1
-    print("usage: python -m local.terraform check | test [arguments of terraform test]", file=sys.stderr)
-    return 2
+    version = ".".join(map(str, terraform.version))
+    print(f"Terraform {version} ({terraform.path}), providers by {environment['TF_CLI_CONFIG_FILE']}")
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

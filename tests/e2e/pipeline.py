@@ -45,8 +45,8 @@ class Pipeline:
 
     def send(
         self, *bodies: str | Mapping[str, Any], group: str = "", attributes: Mapping[str, str] | None = None
-    ) -> None:
-        """Send these messages in one call, in order; a mapping is sent as JSON."""
+    ) -> list[str]:
+        """Send these messages in one call, in order; a mapping is sent as JSON. Returns their message ids."""
         entries = []
         for index, body in enumerate(bodies):
             entry: dict[str, Any] = {
@@ -61,6 +61,7 @@ class Pipeline:
             entries.append(entry)
         answer = self._sqs.send_message_batch(QueueUrl=self._queue.url, Entries=entries)
         assert len(answer["Successful"]) == len(bodies)
+        return [entry["MessageId"] for entry in answer["Successful"]]
 
     @contextmanager
     def visibility(self, seconds: int) -> Iterator[None]:

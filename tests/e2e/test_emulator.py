@@ -165,13 +165,13 @@ def _role(emulator: Emulator, allowed: dict[str, str]) -> Iterator[Callable[[str
     role = iam.create_role(RoleName="caller", AssumeRolePolicyDocument=_policy(trust))["Role"]["Arn"]
     rights = [{"Effect": "Allow", "Action": action, "Resource": arn} for action, arn in allowed.items()]
     iam.put_role_policy(RoleName="caller", PolicyName="rights", PolicyDocument=_policy(*rights))
-    session = emulator.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+    credentials = emulator.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
     yield lambda service: boto3.client(
         service,
         endpoint_url=emulator.endpoint,
-        aws_access_key_id=session["AccessKeyId"],
-        aws_secret_access_key=session["SecretAccessKey"],
-        aws_session_token=session["SessionToken"],
+        aws_access_key_id=credentials["AccessKeyId"],
+        aws_secret_access_key=credentials["SecretAccessKey"],
+        aws_session_token=credentials["SessionToken"],
         config=Config(region_name=REGION, proxies={}, retries={"total_max_attempts": 1}),
     )
     iam.delete_role_policy(RoleName="caller", PolicyName="rights")

@@ -51,8 +51,8 @@ def s3_body(*keys: str | None) -> dict[str, Any]:
 class Scenario:
     """A batch, what is there before it, and what must be there after it.
 
-    done: the events that must be in the database in the end; the others must not. dead: message ids. unpublished:
-    what had been published and marked before.
+    done: the events that must be in the database in the end; the others must not. dead: message ids. before:
+    what was published and marked already.
     """
 
     records: list[Record]

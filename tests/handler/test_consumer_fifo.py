@@ -261,6 +261,25 @@ def test_dead_event_at_the_end_of_a_message_holds_the_group_until_it_is_dead_let
     assert fifo_cloud.deliver(record("m-2", s3_body("d"), group="g"), **S3) == NOTHING_FAILED
 
 
+def test_dead_event_before_others_of_its_message_leaves_them_to_the_redrive_policy(fifo_cloud: Cloud) -> None:
+    """Its message cannot go to the dead-letter queue alone, and what follows must not overtake it."""
+    message = record("m-1", s3_body(None, "b"), group="g")
+    assert fifo_cloud.deliver(message, record("m-2", s3_body("c"), group="g"), **S3) == reported("m-1", "m-2")
+    assert fifo_cloud.operations == []
+    assert fifo_cloud.ledger() == {}
+
+
+def test_group_that_is_held_in_the_first_part_of_a_large_batch_is_held_in_the_next(fifo_cloud: Cloud) -> None:
+    """Lambda hands over ten records of a FIFO queue at most; the order must not hang on that."""
+    fifo_cloud.on(PUBLISH, raises=client_error("InternalError", PUBLISH), calls=[1])
+    batch = [order(number) for number in range(30)]
+    assert fifo_cloud.deliver(*batch) == reported(*(f"m-{number}" for number in range(30)))
+    assert fifo_cloud.count(COMMIT) == 25
+    assert fifo_cloud.deliver(*batch) == NOTHING_FAILED
+    committed = [event_id for what, event_id in fifo_cloud.history if what == "committed"]
+    assert committed == [f"o-{number}" for number in range(30)]
+
+
 # A standard queue
 
 

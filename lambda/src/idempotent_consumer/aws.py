@@ -9,14 +9,18 @@ from typing import Any, Protocol
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.parsers import ResponseParserError
 
 from idempotent_consumer.answer import Outcome, Verdict
 
 CONNECT_SECONDS = 1
 READ_SECONDS = 2
 SDK_ATTEMPTS = 2
-# Both attempts time out, with the SDK's pause of up to a second between them.
+# Both attempts time out, with the SDK's pause of up to a second between them. An endpoint with several addresses that
+# all swallow packets, or an answer that trickles in, takes longer: then the function times out and the batch returns.
 LONGEST_CALL_MS = SDK_ATTEMPTS * (CONNECT_SECONDS + READ_SECONDS) * 1000 + 1000
+# What a call can raise: refused by the service, failed on the way, or answered with something unreadable.
+CALL_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
 # Left for the answer, the metrics and the runtime.
 _CLOSING_MS = 500
 _USUAL_COMMIT_MS = 500
@@ -120,15 +124,22 @@ class Clients:
     sqs: Any
 
     @classmethod
-    def create(cls) -> "Clients":
-        """One client a service, from one session: made once for the life of the function's process."""
+    def create(cls, topic_arn: str | None = None) -> "Clients":
+        """One client a service, from one session: made once for the life of the function's process.
+
+        topic_arn: a topic takes messages in its own Region only, which may be another than the function's.
+        """
         config = Config(
             connect_timeout=CONNECT_SECONDS,
             read_timeout=READ_SECONDS,
             retries={"mode": "standard", "total_max_attempts": SDK_ATTEMPTS},
         )
         session = botocore.session.get_session()
-        return cls(*(session.create_client(service, config=config) for service in ("dynamodb", "sns", "sqs")))
+        return cls(
+            dynamodb=session.create_client("dynamodb", config=config),
+            sns=session.create_client("sns", config=config, region_name=topic_arn.split(":")[3] if topic_arn else None),
+            sqs=session.create_client("sqs", config=config),
+        )
 
 
 def error_code(error: Exception) -> str:
@@ -158,7 +169,7 @@ def retry_verdict(code: str, operation: str) -> Verdict:
     return Verdict(Outcome.RETRY, reason, f"{operation}: {code}")
 
 
-def failed_call(error: ClientError | BotoCoreError, operation: str) -> Verdict:
+def failed_call(error: Exception, operation: str) -> Verdict:
     """The verdict on an event whose call raised `error`."""
     if isinstance(error, NoCredentialsError | PartialCredentialsError):
         return Verdict(Outcome.RETRY, "misconfigured", f"{operation}: {error_code(error)}")

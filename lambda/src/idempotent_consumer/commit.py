@@ -33,6 +33,7 @@ class Write:
     action: Mapping[str, Any]
     mode: WriteMode
     version: AttributeValue | None
+    consumer: AttributeValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def prepare(event: Event, plan: Plan, message_id: str, now_ms: int, settings: Se
     """Raises Rejected for whatever can never succeed. now_ms: epoch milliseconds."""
     rendered = None
     if plan.notification is not None:
-        rendered = render(plan.notification, event, settings.max_notification_bytes)
+        rendered = render(plan.notification, event, settings.consumer_name, settings.max_notification_bytes)
     sent = sent_attributes(now_ms, settings)
     identity = {
         "event_id": {"S": event.id},
@@ -114,11 +115,12 @@ def judge_ledger_row(row: Item, event: Event) -> Verdict:
 def judge_business_row(row: Item, event: Event, write: Write) -> Verdict:
     """The verdict on an event that the ledger does not know but whose business row is refused.
 
-    The ledger row of a `sent` event expires, its business row stays: it still tells a duplicate.
+    The ledger row of a `sent` event expires, its business row stays: it still tells a duplicate. A row that another
+    consumer wrote for the same event tells nothing.
     """
-    if _rendered_id(row.get("event_id")) == event.id and "event_fingerprint" in row:
+    if _rendered_id(row.get("event_id")) == event.id and row.get("event_consumer") == write.consumer:
         if _text(row, "event_fingerprint") == event.fingerprint:
-            return Verdict(Outcome.DUPLICATE)
+            return Verdict(Outcome.DUPLICATE, "ledger-row-expired", "the business row carries this event")
         return Verdict(Outcome.CONFLICT, "id-reused", "the business row holds this event id with other content")
     if write.mode is WriteMode.NEWER and _is_not_older(row.get("event_version"), write.version):
         return Verdict(Outcome.SUPERSEDED)
@@ -134,12 +136,14 @@ def _pending_attributes(event: Event, rendered: RenderedNotification) -> Item:
 
 
 def _write(put: Put, event: Event, settings: Settings) -> Write:
-    values = _with_identity(put.values, event)
+    values = _with_identity(put.values, event, settings.consumer_name)
     _set_key(values, settings.hash_key, MAX_HASH_KEY_BYTES)
     if settings.range_key is not None:
         _set_key(values, settings.range_key, MAX_RANGE_KEY_BYTES)
     version = _version(put)
     if version is not None:
+        if values.get("event_version", put.version) != put.version:
+            raise Rejected("reserved-attribute", "event_version is written by the consumer; select another name")
         values["event_version"] = put.version
     item = to_item(values)
     check_size(item, f"the row in {settings.business_table}")
@@ -149,18 +153,18 @@ def _write(put: Put, event: Event, settings: Settings) -> Write:
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         **_condition(put.mode, settings.hash_key.name, item),
     }
-    return Write({"Put": action}, put.mode, version)
+    return Write({"Put": action}, put.mode, version, item["event_consumer"])
 
 
-def _with_identity(values: Mapping[str, Any], event: Event) -> dict[str, Any]:
-    """The row's values with the event's id and fingerprint; a value of the event's own is never replaced."""
+def _with_identity(values: Mapping[str, Any], event: Event, consumer_name: str) -> dict[str, Any]:
+    """The row's values with what tells who wrote it; a value of the event's own is never replaced."""
     result = dict(values)
-    for name, value in (("event_id", event.id), ("event_fingerprint", event.fingerprint)):
-        own = result.setdefault(name, value)
+    identity = {"event_id": event.id, "event_fingerprint": event.fingerprint, "event_consumer": consumer_name}
+    for name, value in identity.items():
+        own = result.get(name, value)
         if isinstance(own, bool) or not isinstance(own, str | int) or str(own) != value:
             raise Rejected("reserved-attribute", f"{name} is written by the consumer; select other names in event.item")
-    if "event_version" in result:
-        raise Rejected("reserved-attribute", "event_version is written by the consumer")
+        result[name] = value
     return result
 
 
@@ -200,9 +204,12 @@ def _condition(mode: WriteMode, hash_key: str, item: Item) -> dict[str, Any]:
     if mode is WriteMode.UPSERT:
         # An event that wrote this row and whose ledger row has expired must not write it again.
         return {
-            "ConditionExpression": "attribute_not_exists(#event_id) OR #event_id <> :event_id",
-            "ExpressionAttributeNames": {"#event_id": "event_id"},
-            "ExpressionAttributeValues": {":event_id": item["event_id"]},
+            "ConditionExpression": (
+                "attribute_not_exists(#event_id) OR #event_id <> :event_id "
+                "OR attribute_not_exists(#consumer) OR #consumer <> :consumer"
+            ),
+            "ExpressionAttributeNames": {"#event_id": "event_id", "#consumer": "event_consumer"},
+            "ExpressionAttributeValues": {":event_id": item["event_id"], ":consumer": item["event_consumer"]},
         }
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #version < :version",

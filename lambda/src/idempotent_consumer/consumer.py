@@ -172,10 +172,10 @@ class Consumer:
             failure = self._dead_letters.send(delivery.message, delivery.verdict.reason, delivery.detail, budget)
         except Exception as error:
             failure = _fault(error, delivery.message)
+        telemetry.log_verdict(delivery.message.id, delivery.event_id, delivery.verdict)
         delivery.is_dead_lettered = failure is None
         for work in delivery.works:
             if work.verdict.outcome.is_dead:
-                telemetry.log_verdict(delivery.message.id, work.event_id, work.verdict)
                 work.verdict = failure or work.verdict
 
     def _answer(self, deliveries: Sequence[Delivery]) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class Consumer:
         try:
             for delivery in deliveries:
                 for work in delivery.works:
-                    if work.verdict.outcome.is_reported:
+                    if work.verdict.reason and not work.verdict.outcome.is_dead:
                         telemetry.log_verdict(work.message.id, work.event_id, work.verdict)
             telemetry.emit_metrics(
                 self._settings.consumer_name,

@@ -5,10 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import OUT_OF_TIME, Budget, failed_call
+from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call
 from idempotent_consumer.message import Message
 
 REASON = "dead_letter_reason"
@@ -33,7 +31,11 @@ class DeadLetterQueue:
         self._queue_url = queue_url
 
     def send(self, message: Message, reason: str, detail: str, budget: Budget) -> Verdict | None:
-        """Copy the message with body, attributes and group; None when the copy is stored, else why it is not."""
+        """Copy the message with body, attributes and group; None when the copy is stored, else why it is not.
+
+        A message can be copied twice: when the process dies before the message is deleted, or, on FIFO, when an
+        earlier one of its group has to come back.
+        """
         if not budget.allows_call():
             return OUT_OF_TIME
         attributes = _attributes(message, reason, detail)
@@ -46,7 +48,7 @@ class DeadLetterQueue:
             request["MessageDeduplicationId"] = message.id
         try:
             self._sqs.send_message(**request)
-        except (ClientError, BotoCoreError) as error:
+        except CALL_ERRORS as error:
             failure = failed_call(error, "SendMessage")
             return _DOES_NOT_FIT if failure.reason == "refused" else failure
         return None

@@ -38,6 +38,12 @@ class Delivery:
         return worst(work.verdict for work in self.works)
 
     @property
+    def event_id(self) -> str | None:
+        """The id of the event whose verdict is the message's."""
+        verdict = self.verdict
+        return next(work.event_id for work in self.works if work.verdict is verdict)
+
+    @property
     def is_settled(self) -> bool:
         """Whether later messages of its group may follow."""
         outcome = self.verdict.outcome

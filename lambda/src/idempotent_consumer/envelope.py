@@ -9,6 +9,9 @@ from idempotent_consumer.settings import Envelope
 
 Data = dict[str, Any]
 
+# S3 sends one record a message. A bound, since a body has room for a hundred thousand that nobody could process.
+MAX_EVENTS = 1_000
+
 
 def open_envelope(body: str, envelope: Envelope) -> list[Data | Rejected]:
     """The events of one message, in order; one that is malformed stands in the list as its own rejection.
@@ -56,6 +59,8 @@ def _s3_records(content: Data) -> list[Data | Rejected]:
     records = content.get("Records")
     if not isinstance(records, list) or not records:
         raise Rejected("not-an-s3-notification", "the body has no Records")
+    if len(records) > MAX_EVENTS:
+        raise Rejected("too-many-events", f"the body has {len(records)} Records, over {MAX_EVENTS}")
     return [_s3_record(record) for record in records]
 
 

@@ -23,7 +23,7 @@ def pipeline(planner_for: Callable[[Settings], Planner]) -> LambdaHandler:
 
     def connect() -> Consumer:
         settings = Settings.from_environment(os.environ)
-        return Consumer(settings, Clients.create(), planner_for(settings))
+        return Consumer(settings, Clients.create(settings.topic_arn), planner_for(settings))
 
     def handle(invocation: Any, context: LambdaContext) -> dict[str, Any]:
         nonlocal consumer

@@ -80,7 +80,7 @@ def number_text(value: int | Decimal, path: str) -> str:
             "number-out-of-range",
             f"{path}: DynamoDB keeps {MAX_NUMBER_DIGITS} digits between 1e-130 and 1e126",
         )
-    return str(value)
+    return str(value) if significant else "0"
 
 
 def _value_bytes(value: AttributeValue) -> int:

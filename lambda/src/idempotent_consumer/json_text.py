@@ -54,11 +54,10 @@ def canonical(value: Any) -> bytes:
     return text.encode("ascii")
 
 
-def _parse_integer(digits: str) -> int | Decimal:
-    try:
-        return int(digits)
-    except ValueError:  # longer than the interpreter's limit of 4,300 digits
-        return Decimal(digits)
+def _parse_integer(digits: str) -> int:
+    if len(digits) > _LARGEST_EXPONENT:
+        raise Rejected("number-out-of-range", f"an integer has over {_LARGEST_EXPONENT} digits")
+    return int(digits)
 
 
 def _parse_decimal(text: str) -> Decimal:
@@ -90,7 +89,7 @@ def _refuse_lone_surrogates(value: Any) -> None:
 
 
 def _mark_plain(value: Any) -> str:
-    return _MARK + format(_decimal(value), "f")
+    return _MARK + (format(_decimal(value), "f") if value else "0")
 
 
 def _mark_normal(value: Any) -> int | str:
@@ -103,7 +102,7 @@ def _mark_normal(value: Any) -> int | str:
     exponent += len(digits) - len(significant)
     if exponent >= 0 and number.adjusted() <= _LARGEST_EXPONENT:
         return int(number)
-    return f"{_MARK}{'-' if sign else ''}{significant.lstrip('0')}e{exponent}"
+    return f"{_MARK}{'-' if sign else ''}{significant}e{exponent}"
 
 
 def _decimal(value: Any) -> Decimal:

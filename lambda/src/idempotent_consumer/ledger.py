@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import (
+    CALL_ERRORS,
     OUT_OF_TIME,
     PASSING_REASONS,
     Budget,
@@ -63,7 +62,7 @@ class Ledger:
             answer = self._dynamodb.get_item(
                 TableName=self._table, Key={"event_id": {"S": event.id}}, ConsistentRead=True
             )
-        except (ClientError, BotoCoreError) as error:
+        except CALL_ERRORS as error:
             return failed_call(error, "GetItem")
         row = answer.get("Item")
         return judge_ledger_row(row, event) if row else None
@@ -85,7 +84,7 @@ class Ledger:
         """One attempt: whether it decided, and the verdict (or the one to give when no attempt is left)."""
         try:
             self._dynamodb.transact_write_items(TransactItems=commit.transaction())
-        except (ClientError, BotoCoreError) as error:
+        except CALL_ERRORS as error:
             code = error_code(error)
             if code == "TransactionCanceledException":
                 reasons = getattr(error, "response", {}).get("CancellationReasons")
@@ -142,7 +141,7 @@ class Ledger:
             return OUT_OF_TIME
         try:
             self._dynamodb.put_item(**commit.superseded_put())
-        except (ClientError, BotoCoreError) as error:
+        except CALL_ERRORS as error:
             if error_code(error) == "ConditionalCheckFailedException":
                 return self.recall(commit.event, budget) or _UNDECIDED
             return failed_call(error, "PutItem")
@@ -165,7 +164,7 @@ class Ledger:
         ]
         try:
             responses = self._dynamodb.batch_execute_statement(Statements=statements).get("Responses", [])
-        except (ClientError, BotoCoreError) as error:
+        except CALL_ERRORS as error:
             return dict.fromkeys(event_ids, failed_call(error, "BatchExecuteStatement"))
         if len(responses) != len(event_ids):
             return dict.fromkeys(event_ids, retry_verdict("IncompleteAnswer", "BatchExecuteStatement"))

@@ -14,6 +14,8 @@ from idempotent_consumer.plan import Notification
 from idempotent_consumer.rejection import Rejected
 
 MAX_ATTRIBUTES = 10
+# Amazon SQS Developer Guide, "Message attribute data types": 38 digits, as DynamoDB, but from 1e-128.
+_MIN_NUMBER_EXPONENT = -128
 
 # What a message body may hold (Amazon SQS API Reference, SendMessage): XML 1.0 characters.
 _REFUSED_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
@@ -61,18 +63,19 @@ class RenderedNotification:
         return cls(message, attributes, group, deduplication_id)
 
 
-def render(notification: Notification, event: Event, max_bytes: int) -> RenderedNotification:
+def render(notification: Notification, event: Event, consumer_name: str, max_bytes: int) -> RenderedNotification:
     """Render for SNS and check all that SNS would refuse for ever, since a committed event must be publishable.
 
     Raises Rejected: `notification-empty`, `notification-characters`, `notification-attribute`,
     `notification-too-large`, `number-out-of-range`.
     """
-    digest = hashlib.sha256(event.id.encode()).hexdigest()
+    # Of a FIFO topic's messages with one deduplication id only the first is delivered: two consumers of one event
+    # that publish to one topic need two. SNS takes 128 characters, an event id can have 2,048.
+    digest = hashlib.sha256(f"{consumer_name}\0{event.id}".encode()).hexdigest()
     rendered = RenderedNotification(
         message=_message(notification.message),
         attributes=_attributes({**notification.attributes, "event_id": event.id}),
         group=event.group or digest,
-        # SNS takes 128 characters, an event id can have 2,048.
         deduplication_id=digest,
     )
     if rendered.size > max_bytes:
@@ -119,7 +122,9 @@ def _typed_text(name: str, value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return "String", "true" if value else "false"
     if isinstance(value, int | Decimal):
-        number_text(value, name)  # SQS subscribers take 38 digits as well
+        number_text(value, name)
+        if value and Decimal(value).adjusted() < _MIN_NUMBER_EXPONENT:
+            raise Rejected("number-out-of-range", f"{name}: SQS subscribers take no number closer to zero than 1e-128")
         return "Number", dumps(value)
     if isinstance(value, list) and all(item is None or isinstance(item, str | int | Decimal) for item in value):
         return "String.Array", dumps(value)

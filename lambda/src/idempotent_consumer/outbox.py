@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import Budget, call_for_all, failed_call, retry_verdict
+from idempotent_consumer.aws import CALL_ERRORS, Budget, call_for_all, failed_call, retry_verdict
 from idempotent_consumer.notification import RenderedNotification
 
 # Amazon SNS API Reference, PublishBatch: ten entries, and the sum of their sizes within one message's limit.
@@ -52,7 +50,7 @@ class Outbox:
         entries = [self._entry(str(index), batch[event_id]) for index, event_id in enumerate(event_ids)]
         try:
             answer = self._sns.publish_batch(TopicArn=self._topic_arn, PublishBatchRequestEntries=entries)
-        except (ClientError, BotoCoreError) as error:
+        except CALL_ERRORS as error:
             return dict.fromkeys(event_ids, failed_call(error, "PublishBatch"))
         published = {entry["Id"] for entry in answer.get("Successful", [])}
         codes = {entry["Id"]: entry.get("Code", "Unknown") for entry in answer.get("Failed", [])}

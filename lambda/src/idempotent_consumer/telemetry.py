@@ -64,6 +64,8 @@ def log_verdict(message_id: str, event_id: str | None, verdict: Verdict) -> None
     level = logging.WARNING
     if verdict.reason in MISCONFIGURED_REASONS:
         level = logging.ERROR
+    elif verdict.outcome is Outcome.DUPLICATE:
+        level = logging.INFO
     elif verdict.outcome is Outcome.BLOCKED:  # its group's first failure is logged as the cause
         level = logging.DEBUG
     fields = {
