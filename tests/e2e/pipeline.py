@@ -65,7 +65,10 @@ class Pipeline:
 
     @contextmanager
     def visibility(self, seconds: int) -> Iterator[None]:
-        """Inside the block, a message that fails comes back after so many seconds."""
+        """A message that is received inside the block and fails comes back after so many seconds.
+
+        Leave the block before the cause is mended: what then succeeds must not be given out twice meanwhile.
+        """
         attributes = self._sqs.get_queue_attributes(QueueUrl=self._queue.url, AttributeNames=["VisibilityTimeout"])
         self._set_visibility(str(seconds))
         try:

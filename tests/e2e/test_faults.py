@@ -17,15 +17,14 @@ from tests.e2e.pipeline import Pipeline, now_ms
 def test_a_function_killed_between_commit_and_publish_announces_the_event_when_it_comes_back(
     standard: Pipeline, emulator: Emulator, faults: Faults, event_id: str
 ) -> None:
-    with standard.visibility(3):
-        with faults.rules({"service": "sns", "timeout_ms": 30_000}):
-            standard.send({"id": event_id})
-            standard.wait_for_status(event_id, "pending")
-            assert emulator.kill_workers(standard.function) >= 1
-        assert standard.notifications(event_id) == []
-        since = now_ms()
-        standard.wait_until_sent(event_id)
-        standard.wait_for_metric("Resumed", since)
+    with faults.rules({"service": "sns", "timeout_ms": 30_000}), standard.visibility(3):
+        standard.send({"id": event_id})
+        standard.wait_for_status(event_id, "pending")
+        assert emulator.kill_workers(standard.function) >= 1
+    assert standard.notifications(event_id) == []
+    since = now_ms()
+    standard.wait_until_sent(event_id)
+    standard.wait_for_metric("Resumed", since)
 
     assert standard.business_writes(event_id) == [event_id]
     assert standard.commits(event_id) == 1
@@ -36,13 +35,15 @@ def test_a_function_killed_between_commit_and_publish_announces_the_event_when_i
 def test_a_function_killed_between_publish_and_mark_announces_the_event_again(
     standard: Pipeline, emulator: Emulator, faults: Faults, event_id: str
 ) -> None:
-    with standard.visibility(3):
-        with faults.rules({"service": "dynamodb", "operation": "BatchExecuteStatement", "timeout_ms": 30_000}):
-            standard.send({"id": event_id})
-            standard.wait_for_status(event_id, "pending")
-            standard.wait_for_notification(event_id)
-            assert emulator.kill_workers(standard.function) >= 1
-        standard.wait_until_sent(event_id)
+    with (
+        faults.rules({"service": "dynamodb", "operation": "BatchExecuteStatement", "timeout_ms": 30_000}),
+        standard.visibility(3),
+    ):
+        standard.send({"id": event_id})
+        standard.wait_for_status(event_id, "pending")
+        standard.wait_for_notification(event_id)
+        assert emulator.kill_workers(standard.function) >= 1
+    standard.wait_until_sent(event_id)
 
     assert standard.business_writes(event_id) == [event_id]
     assert standard.commits(event_id) == 1
@@ -53,7 +54,7 @@ def test_a_function_killed_between_publish_and_mark_announces_the_event_again(
 @pytest.mark.case("C28")
 def test_a_commit_whose_answer_is_lost_counts_once(standard: Pipeline, faults: Faults, event_id: str) -> None:
     lost_answer = {"service": "dynamodb", "operation": "TransactWriteItems", "response": {"abort_bytes": 0}, "times": 1}
-    with standard.visibility(3), faults.rules(lost_answer):
+    with faults.rules(lost_answer):
         standard.send({"id": event_id})
         standard.wait_until_sent(event_id)
         assert faults.fired("dynamodb") == 1
@@ -71,7 +72,7 @@ def test_a_throttled_commit_is_tried_again(standard: Pipeline, faults: Faults, e
         "error": {"code": "ThrottlingException", "status": 400},
         "times": 4,
     }
-    with standard.visibility(3), faults.rules(throttle):
+    with faults.rules(throttle):
         standard.send({"id": event_id})
         standard.wait_until_sent(event_id)
         assert faults.fired("dynamodb") == 4
@@ -84,13 +85,15 @@ def test_an_unavailable_topic_leaves_the_event_pending_until_it_is_back(
     standard: Pipeline, faults: Faults, event_id: str
 ) -> None:
     since = now_ms()
-    with standard.visibility(2):
-        with faults.rules({"service": "sns", "error": {"code": "ServiceUnavailable", "status": 503}}):
-            standard.send({"id": event_id})
-            standard.wait_for_metric("Retries", since)
-            assert (standard.ledger_row(event_id) or {})["status"] == "pending"
-            assert standard.notifications(event_id) == []
-        standard.wait_until_sent(event_id)
+    with (
+        faults.rules({"service": "sns", "error": {"code": "ServiceUnavailable", "status": 503}}),
+        standard.visibility(2),
+    ):
+        standard.send({"id": event_id})
+        standard.wait_for_metric("Retries", since)
+        assert (standard.ledger_row(event_id) or {})["status"] == "pending"
+        assert standard.notifications(event_id) == []
+    standard.wait_until_sent(event_id)
 
     assert standard.commits(event_id) == 1
     assert len(standard.steady_notifications(event_id)) == 1
@@ -100,13 +103,12 @@ def test_a_topic_that_refuses_the_role_leaves_the_event_pending_until_it_is_allo
     standard: Pipeline, emulator: Emulator, event_id: str
 ) -> None:
     since = now_ms()
-    with standard.visibility(2):
-        with _denied(emulator, standard.role, "sns:Publish"):
-            standard.send({"id": event_id})
-            standard.wait_for_metric("Misconfigured", since)
-            assert (standard.ledger_row(event_id) or {})["status"] == "pending"
-            assert standard.notifications(event_id) == []
-        standard.wait_until_sent(event_id)
+    with _denied(emulator, standard.role, "sns:Publish"), standard.visibility(2):
+        standard.send({"id": event_id})
+        standard.wait_for_metric("Misconfigured", since)
+        assert (standard.ledger_row(event_id) or {})["status"] == "pending"
+        assert standard.notifications(event_id) == []
+    standard.wait_until_sent(event_id)
 
     assert standard.commits(event_id) == 1
     assert len(standard.steady_notifications(event_id)) == 1
@@ -117,13 +119,12 @@ def test_a_failing_record_leaves_the_others_of_its_batch_alone(
     standard: Pipeline, faults: Faults, event_id: str
 ) -> None:
     healthy = [f"{event_id}-{number}" for number in range(4)]
-    with standard.visibility(2):
-        with faults.rules(failing_commit(f"{event_id}-bad")):
-            standard.send(*({"id": name} for name in [*healthy[:2], f"{event_id}-bad", *healthy[2:]]))
-            for name in healthy:
-                standard.wait_for_status(name, "sent")
-            assert standard.ledger_row(f"{event_id}-bad") is None
-        standard.wait_until_sent(f"{event_id}-bad")
+    with faults.rules(failing_commit(f"{event_id}-bad")), standard.visibility(2):
+        standard.send(*({"id": name} for name in [*healthy[:2], f"{event_id}-bad", *healthy[2:]]))
+        for name in healthy:
+            standard.wait_for_status(name, "sent")
+        assert standard.ledger_row(f"{event_id}-bad") is None
+    standard.wait_until_sent(f"{event_id}-bad")
 
     assert sorted(standard.business_writes(*healthy, f"{event_id}-bad")) == [*healthy, f"{event_id}-bad"]
     assert len(standard.steady_notifications(*healthy)) == 4
@@ -134,13 +135,15 @@ def test_poison_that_the_dead_letter_queue_does_not_take_stays_in_the_queue(
 ) -> None:
     body = f'{{"broken": "{event_id}"'
     since = now_ms()
-    with standard.visibility(2):
-        with faults.rules({"service": "sqs", "error": {"code": "ServiceUnavailable", "status": 503}}):
-            standard.send(body)
-            standard.wait_for_metric("Retries", since)
-            assert standard.dead_letters(body) == []
-            assert not standard.is_drained()
-        standard.wait_until_drained()
+    with (
+        faults.rules({"service": "sqs", "error": {"code": "ServiceUnavailable", "status": 503}}),
+        standard.visibility(2),
+    ):
+        standard.send(body)
+        standard.wait_for_metric("Retries", since)
+        assert standard.dead_letters(body) == []
+        assert not standard.is_drained()
+    standard.wait_until_drained()
 
     assert len(standard.dead_letters(body)) == 1
 

@@ -32,15 +32,15 @@ def test_a_failing_head_blocks_its_group_and_no_other(
     blocked, free = new_id(), new_id()
     head, *followers = [f"{blocked}-{number}" for number in range(3)]
     others = [f"{free}-{number}" for number in range(3)]
-    with fifo.visibility(2):
-        with faults.rules(failing_commit(head)):
-            fifo.send(*({"id": event_id} for event_id in [head, *followers]), group=blocked)
-            fifo.send(*({"id": event_id} for event_id in others), group=free)
-            for event_id in others:
-                fifo.wait_for_status(event_id, "sent")
-            fifo.wait_for_metric("Blocked", since_ms=0)
-            assert [fifo.ledger_row(event_id) for event_id in [head, *followers]] == [None, None, None]
-        fifo.wait_until_sent(head, *followers)
+    since = now_ms()
+    with faults.rules(failing_commit(head)), fifo.visibility(2):
+        fifo.send(*({"id": event_id} for event_id in [head, *followers]), group=blocked)
+        fifo.send(*({"id": event_id} for event_id in others), group=free)
+        for event_id in others:
+            fifo.wait_for_status(event_id, "sent")
+        fifo.wait_for_metric("Blocked", since)
+        assert [fifo.ledger_row(event_id) for event_id in [head, *followers]] == [None, None, None]
+    fifo.wait_until_sent(head, *followers)
 
     assert fifo.business_writes(head, *followers) == [head, *followers]
     assert fifo.business_writes(*others) == others
@@ -54,14 +54,13 @@ def test_poison_in_a_group_is_dead_lettered_before_the_next_of_its_group_is_comm
     before, after = f"{group}-before", f"{group}-after"
     poison = json.dumps({"name": group})
     since = now_ms()
-    with fifo.visibility(2):
-        with faults.rules({"service": "sqs", "error": {"code": "ServiceUnavailable", "status": 503}}):
-            fifo.send({"id": before}, poison, {"id": after}, group=group)
-            fifo.wait_for_status(before, "sent")
-            fifo.wait_for_metric("Blocked", since)
-            assert fifo.ledger_row(after) is None
-            assert fifo.dead_letters(poison) == []
-        fifo.wait_until_sent(after)
+    with faults.rules({"service": "sqs", "error": {"code": "ServiceUnavailable", "status": 503}}), fifo.visibility(2):
+        fifo.send({"id": before}, poison, {"id": after}, group=group)
+        fifo.wait_for_status(before, "sent")
+        fifo.wait_for_metric("Blocked", since)
+        assert fifo.ledger_row(after) is None
+        assert fifo.dead_letters(poison) == []
+    fifo.wait_until_sent(after)
 
     (letter,) = fifo.dead_letters(poison)
     assert attributes(letter)["dead_letter_reason"] == "id-missing"

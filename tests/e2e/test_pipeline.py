@@ -20,6 +20,7 @@ def test_a_message_becomes_one_row_and_one_notification(standard: Pipeline, even
     row = standard.business_row(event_id)
     assert row is not None
     assert len(row.pop("event_fingerprint")) == 64
+    assert row.pop("event_consumer") == "e2e-standard"
     assert row == {
         "id": event_id,
         "event_id": event_id,

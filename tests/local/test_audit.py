@@ -19,8 +19,8 @@ TRAFFIC = Traffic(
 )
 CLEAN = Found(
     business_rows=[
-        {"id": "a", "total": Decimal("19.99"), "event_id": "a", "event_fingerprint": "f"},
-        {"id": "b", "total": Decimal(5), "event_id": "b", "event_fingerprint": "f"},
+        {"id": "a", "total": Decimal("19.99"), "event_id": "a", "event_fingerprint": "f", "event_consumer": "c"},
+        {"id": "b", "total": Decimal(5), "event_id": "b", "event_fingerprint": "f", "event_consumer": "c"},
     ],
     ledger_rows=[{"event_id": "a", "status": "sent"}, {"event_id": "b", "status": "sent"}],
     notifications=["a", "b", "b"],
