@@ -23,7 +23,7 @@ help:
 	@echo "They need Python 3.11 or newer (another than python3: PYTHON=python3.12) and Terraform 1.9 or newer."
 
 demo: $(READY)
-	@$(VENV) -m local.demo $(if $(KEEP),--keep)
+	@$(VENV) -m local.demo $(if $(filter-out 0 no false,$(KEEP)),--keep)
 
 # Three on two cores: the end-to-end tests mostly wait.
 test: $(READY)

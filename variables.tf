@@ -1,6 +1,6 @@
 variable "batch_size" {
   default     = 10
-  description = "Messages in one call of the function, 1 to 10000; on FIFO at most 10. More than 10 needs function.batching_window_seconds of 1 or more. A larger batch costs fewer calls, and a slow message holds up more others."
+  description = "Messages in one call of the function, 1 to 10000; on FIFO at most 10. More than 10 needs function.batching_window_seconds of 1 or more. A larger batch costs fewer calls, and a slow message holds up more others. Allow about 25 ms of function.timeout_seconds for each: a batch that does not fit comes back in part, and that uses up receives."
   nullable    = false
   type        = number
 
@@ -17,6 +17,12 @@ variable "batch_size" {
   validation {
     condition     = var.queue.fifo || var.batch_size <= 10 || try(var.function.batching_window_seconds >= 1, false)
     error_message = "batch_size is ${var.batch_size} and function.batching_window_seconds is ${jsonencode(var.function.batching_window_seconds)}: a batch of more than 10 needs a batching window of at least 1 second."
+  }
+
+  # The last 9 seconds are kept back: a call to AWS may take 7, and none starts that could outlast the function.
+  validation {
+    condition     = var.batch_size * 25 <= (var.function.timeout_seconds - 9) * 1000
+    error_message = "batch_size is ${var.batch_size} and function.timeout_seconds is ${var.function.timeout_seconds}: at 25 ms for each message, with 9 seconds kept back, the timeout must be at least ${ceil(var.batch_size / 40 + 9)} seconds, or messages come back unprocessed and reach the dead-letter queue."
   }
 }
 
@@ -93,13 +99,18 @@ variable "name" {
 
 variable "tags" {
   default     = {}
-  description = "Tags of everything that is created, at most 50. Keys must not begin with aws:, which belongs to AWS."
+  description = "Tags of everything that is created, at most 50: keys of 1 to 128 characters, values of at most 256. Keys must not begin with aws:, which belongs to AWS."
   nullable    = false
   type        = map(string)
 
   validation {
     condition     = length(var.tags) <= 50 && alltrue([for key in keys(var.tags) : !startswith(lower(key), "aws:")])
     error_message = "tags has ${length(var.tags)} keys (${join(", ", keys(var.tags))}), but may have at most 50, and none that begins with aws:."
+  }
+
+  validation {
+    condition     = alltrue([for key, value in var.tags : length(key) >= 1 && length(key) <= 128 && try(length(value) <= 256, true)])
+    error_message = "tags has ${join(", ", [for key, value in var.tags : "${jsonencode(key)} with a value of ${try(length(value), 0)} characters" if length(key) < 1 || length(key) > 128 || try(length(value) > 256, false)])}, but a key has 1 to 128 characters and a value at most 256."
   }
 }
 

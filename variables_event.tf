@@ -1,11 +1,11 @@
 variable "event" {
   default     = {}
   description = <<-EOT
-    How an event is found in a message. All paths are JMESPath into the event.
+    How an event is found in a message. All paths are JMESPath into the event. Terraform cannot check them: with a mistake in one the function does not start, which sets off the errors alarm.
     - envelope: raw (the JSON body), sns (the Message in an SNS envelope), eventbridge (the whole event) or s3 (each record of a notification). It is not guessed: messages of another shape are dead-lettered.
     - id: the event's identity, 1 to 2048 bytes; null means id, and for s3 bucket/key/version/sequencer. Two events with one id are one event.
     - item: the object that becomes the business row; @ is the whole event.
-    - fingerprint: the part whose change makes the same id a conflict; null means the whole event, and for eventbridge source, detail-type and detail.
+    - fingerprint: the part whose change makes the same id a conflict; null means the whole event, and for eventbridge source, detail-type and detail. Change it only while both queues are empty: an event already committed, but still in a queue, would become a conflict.
     - write_mode: insert refuses to overwrite a row, upsert overwrites it, newer overwrites only an older version.
     - version: where the version is, a number or a string; only for newer, and needed there.
   EOT
@@ -104,9 +104,9 @@ variable "business_table" {
   validation {
     condition = alltrue([
       for key in [var.business_table.hash_key, var.business_table.range_key] :
-      key == null ? true : !contains(["event_fingerprint", "event_version"], key)
+      key == null ? true : !contains(["event_consumer", "event_fingerprint", "event_version"], key)
     ])
-    error_message = "business_table.hash_key is ${jsonencode(var.business_table.hash_key)} and range_key ${jsonencode(var.business_table.range_key)}, but event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key."
+    error_message = "business_table.hash_key is ${jsonencode(var.business_table.hash_key)} and range_key ${jsonencode(var.business_table.range_key)}, but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key."
   }
 
   validation {

@@ -7,7 +7,7 @@ variable "queue" {
     - dead_letter_retention_days: the same in the dead-letter queue. On a standard queue the days count from the first send, so it must be more than retention_days.
     - max_receive_count: receives before a message goes to the dead-letter queue, 3 to 1000; null means 5, and 10 with fifo, where waiting behind a failed message counts too.
     - visibility_timeout_seconds: seconds until a message in work is given out again, at least function.timeout_seconds + function.batching_window_seconds, at most 43200; null means 6 x timeout + window.
-    - producers: the AWS services that may send: service is sns.amazonaws.com, events.amazonaws.com or s3.amazonaws.com, source_arn the topic, rule or bucket, source_account the bucket's account if it is not the queue's.
+    - producers: the AWS services that may send: service is sns.amazonaws.com (sns.<region>.amazonaws.com for a topic of an opt-in Region that sends to another Region), events.amazonaws.com or s3.amazonaws.com, source_arn the topic, rule or bucket, source_account the bucket's account if it is not the queue's.
   EOT
   nullable    = false
 
@@ -79,17 +79,17 @@ variable "queue" {
   }
 
   validation {
-    condition     = alltrue([for p in var.queue.producers : contains(["events.amazonaws.com", "s3.amazonaws.com", "sns.amazonaws.com"], p.service)])
-    error_message = "queue.producers names the services ${join(", ", [for p in var.queue.producers : jsonencode(p.service)])}, but a service is sns.amazonaws.com, events.amazonaws.com or s3.amazonaws.com."
+    condition     = alltrue([for p in var.queue.producers : can(regex("^((events|s3|sns)|sns\\.[a-z]+(-[a-z]+)+-[0-9]+)\\.amazonaws\\.com$", p.service))])
+    error_message = "queue.producers names the services ${join(", ", [for p in var.queue.producers : jsonencode(p.service)])}, but a service is sns.amazonaws.com (or sns.<region>.amazonaws.com), events.amazonaws.com or s3.amazonaws.com."
   }
 
   validation {
     condition = alltrue([
       for p in var.queue.producers : can(regex(lookup({
-        "events.amazonaws.com" = "^arn:[a-z0-9-]+:events:[a-z0-9-]+:[0-9]{12}:rule/.+$"
-        "s3.amazonaws.com"     = "^arn:[a-z0-9-]+:s3:::[a-z0-9.-]{3,63}$"
-        "sns.amazonaws.com"    = "^arn:[a-z0-9-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+(\\.fifo)?$"
-      }, p.service, ""), p.source_arn))
+        events = "^arn:[a-z0-9-]+:events:[a-z0-9-]+:[0-9]{12}:rule/[A-Za-z0-9._/-]+$"
+        s3     = "^arn:[a-z0-9-]+:s3:::[a-z0-9.-]{3,63}$"
+        sns    = "^arn:[a-z0-9-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+(\\.fifo)?$"
+      }, split(".", p.service)[0], ""), p.source_arn))
     ])
     error_message = "queue.producers has the sources ${join(", ", [for p in var.queue.producers : "${p.source_arn} for ${p.service}"])}, but a source_arn is the ARN of the service's own topic (sns), rule (events) or bucket (s3), without wildcards."
   }
@@ -108,7 +108,7 @@ variable "queue" {
   }
 
   validation {
-    condition     = !var.queue.fifo || alltrue([for p in var.queue.producers : p.service != "sns.amazonaws.com" || endswith(p.source_arn, ".fifo")])
-    error_message = "queue.producers has the topics ${join(", ", [for p in var.queue.producers : p.source_arn if p.service == "sns.amazonaws.com"])} and queue.fifo is true: only a FIFO topic (.fifo) can send to a FIFO queue."
+    condition     = !var.queue.fifo || alltrue([for p in var.queue.producers : !startswith(p.service, "sns.") || endswith(p.source_arn, ".fifo")])
+    error_message = "queue.producers has the topics ${join(", ", [for p in var.queue.producers : p.source_arn if startswith(p.service, "sns.")])} and queue.fifo is true: only a FIFO topic (.fifo) can send to a FIFO queue."
   }
 }

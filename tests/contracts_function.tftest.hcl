@@ -192,6 +192,24 @@ run "function_with_everything_set" {
   }
 }
 
+# Lambda counts the bytes of the JSON, where < > & are one byte each and a quote is two.
+run "environment_of_4096_bytes" {
+  command = plan
+
+  module {
+    source = "./modules/function"
+  }
+
+  variables {
+    environment = { EVENT_ITEM = format("<&>\"%4074s", "x") }
+  }
+
+  assert {
+    condition     = local.environment_bytes == 4096
+    error_message = "environment is ${local.environment_bytes} bytes"
+  }
+}
+
 run "reject_package_that_is_not_there" {
   command = plan
 

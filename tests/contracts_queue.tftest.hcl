@@ -192,63 +192,18 @@ run "producers_get_a_policy" {
   }
 }
 
-run "reject_name_too_long_for_the_dead_letter_queue" {
-  command = plan
-
+# A topic of an opt-in Region sends to another Region under its own name.
+run "regional_sns_is_named_in_the_policy" {
   module {
     source = "./modules/queue"
   }
 
   variables {
-    name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+    producers = [{ service = "sns.eu-south-2.amazonaws.com", source_arn = "arn:aws:sns:eu-south-2:111122223333:orders" }]
   }
 
-  expect_failures = [var.name]
-}
-
-run "reject_numbers_out_of_range" {
-  command = plan
-
-  module {
-    source = "./modules/queue"
+  assert {
+    condition     = one(data.aws_iam_policy_document.producers[0].statement[0].principals).identifiers == toset(["sns.eu-south-2.amazonaws.com"])
+    error_message = "principal"
   }
-
-  variables {
-    kms_key_arn                = "alias/aws/sqs"
-    max_receive_count          = 2
-    retention_days             = 0.0001
-    visibility_timeout_seconds = 43201
-  }
-
-  expect_failures = [
-    var.kms_key_arn, var.max_receive_count, var.retention_days, var.visibility_timeout_seconds,
-  ]
-}
-
-run "reject_dead_letter_retention_not_above_the_queues" {
-  command = plan
-
-  module {
-    source = "./modules/queue"
-  }
-
-  variables {
-    dead_letter_retention_days = 4
-  }
-
-  expect_failures = [var.dead_letter_retention_days]
-}
-
-run "reject_dead_letter_retention_of_15_days" {
-  command = plan
-
-  module {
-    source = "./modules/queue"
-  }
-
-  variables {
-    dead_letter_retention_days = 15
-  }
-
-  expect_failures = [var.dead_letter_retention_days]
 }

@@ -1,4 +1,4 @@
-# Each run is one input that the module refuses at plan; the comment above it is what the user is told.
+# Each run is one input that the root module refuses at plan; the comment above it is what the user is told.
 # Terraform tells a test only that it was refused: tests/plan/test_refusals.py compares the messages.
 
 mock_provider "aws" {
@@ -146,7 +146,7 @@ run "reject_range_key_blank" {
   expect_failures = [var.business_table]
 }
 
-# business_table.hash_key is "event_fingerprint" and range_key null, but event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+# business_table.hash_key is "event_fingerprint" and range_key null, but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
 run "reject_hash_key_that_the_consumer_writes" {
   command = plan
 
@@ -157,12 +157,34 @@ run "reject_hash_key_that_the_consumer_writes" {
   expect_failures = [var.business_table]
 }
 
-# business_table.hash_key is "id" and range_key "event_version", but event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+# business_table.hash_key is "id" and range_key "event_version", but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
 run "reject_range_key_that_the_consumer_writes" {
   command = plan
 
   variables {
     business_table = { range_key = "event_version", range_key_type = "N" }
+  }
+
+  expect_failures = [var.business_table]
+}
+
+# business_table.hash_key is "event_consumer" and range_key null, but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+run "reject_hash_key_that_names_the_consumer" {
+  command = plan
+
+  variables {
+    business_table = { hash_key = "event_consumer" }
+  }
+
+  expect_failures = [var.business_table]
+}
+
+# business_table.hash_key is "id" and range_key "event_consumer", but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+run "reject_range_key_that_names_the_consumer" {
+  command = plan
+
+  variables {
+    business_table = { range_key = "event_consumer" }
   }
 
   expect_failures = [var.business_table]
@@ -257,7 +279,7 @@ run "reject_batch_of_10001" {
 
   variables {
     batch_size = 10001
-    function   = { batching_window_seconds = 1 }
+    function   = { batching_window_seconds = 1, timeout_seconds = 300 }
   }
 
   expect_failures = [var.batch_size]
@@ -304,6 +326,30 @@ run "reject_fifo_batch_of_11" {
   variables {
     batch_size = 11
     queue      = { fifo = true }
+  }
+
+  expect_failures = [var.batch_size]
+}
+
+# batch_size is 10000 and function.timeout_seconds is 30: at 25 ms for each message, with 9 seconds kept back, the timeout must be at least 259 seconds, or messages come back unprocessed and reach the dead-letter queue.
+run "reject_batch_of_10000_in_30_seconds" {
+  command = plan
+
+  variables {
+    batch_size = 10000
+    function   = { batching_window_seconds = 1 }
+  }
+
+  expect_failures = [var.batch_size]
+}
+
+# batch_size is 41 and function.timeout_seconds is 10: at 25 ms for each message, with 9 seconds kept back, the timeout must be at least 11 seconds, or messages come back unprocessed and reach the dead-letter queue.
+run "reject_batch_of_41_in_10_seconds" {
+  command = plan
+
+  variables {
+    batch_size = 41
+    function   = { batching_window_seconds = 1, timeout_seconds = 10 }
   }
 
   expect_failures = [var.batch_size]
@@ -483,12 +529,45 @@ run "reject_visibility_of_half_a_second" {
 
 # --- Who may send.
 
-# queue.producers names the services "lambda.amazonaws.com", but a service is sns.amazonaws.com, events.amazonaws.com or s3.amazonaws.com.
+# queue.producers names the services "lambda.amazonaws.com", but a service is sns.amazonaws.com (or sns.<region>.amazonaws.com), events.amazonaws.com or s3.amazonaws.com.
 run "reject_producer_of_an_unknown_service" {
   command = plan
 
   variables {
     queue = { producers = [{ service = "lambda.amazonaws.com", source_arn = "arn:aws:lambda:eu-central-1:111122223333:function:f" }] }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.producers names the services "*", but a service is sns.amazonaws.com (or sns.<region>.amazonaws.com), events.amazonaws.com or s3.amazonaws.com.
+run "reject_producer_of_any_service" {
+  command = plan
+
+  variables {
+    queue = { producers = [{ service = "*", source_arn = "arn:aws:sns:eu-central-1:111122223333:t" }] }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.producers names the services "sns.eu.amazonaws.com", but a service is sns.amazonaws.com (or sns.<region>.amazonaws.com), events.amazonaws.com or s3.amazonaws.com.
+run "reject_producer_sns_of_no_region" {
+  command = plan
+
+  variables {
+    queue = { producers = [{ service = "sns.eu.amazonaws.com", source_arn = "arn:aws:sns:eu-central-1:111122223333:t" }] }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.producers names the services "events.eu-south-2.amazonaws.com", but a service is sns.amazonaws.com (or sns.<region>.amazonaws.com), events.amazonaws.com or s3.amazonaws.com.
+run "reject_producer_events_of_a_region" {
+  command = plan
+
+  variables {
+    queue = { producers = [{ service = "events.eu-south-2.amazonaws.com", source_arn = "arn:aws:events:eu-south-2:111122223333:rule/r" }] }
   }
 
   expect_failures = [var.queue]
@@ -511,6 +590,28 @@ run "reject_producer_events_with_a_bus" {
 
   variables {
     queue = { producers = [{ service = "events.amazonaws.com", source_arn = "arn:aws:events:eu-central-1:111122223333:event-bus/default" }] }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.producers has the sources arn:aws:events:eu-central-1:111122223333:rule/* for events.amazonaws.com, but a source_arn is the ARN of the service's own topic (sns), rule (events) or bucket (s3), without wildcards.
+run "reject_producer_events_with_a_wildcard" {
+  command = plan
+
+  variables {
+    queue = { producers = [{ service = "events.amazonaws.com", source_arn = "arn:aws:events:eu-central-1:111122223333:rule/*" }] }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.producers has the sources arn:aws:sns:*:*:* for sns.eu-south-2.amazonaws.com, but a source_arn is the ARN of the service's own topic (sns), rule (events) or bucket (s3), without wildcards.
+run "reject_producer_sns_of_a_region_with_a_wildcard" {
+  command = plan
+
+  variables {
+    queue = { producers = [{ service = "sns.eu-south-2.amazonaws.com", source_arn = "arn:aws:sns:*:*:*" }] }
   }
 
   expect_failures = [var.queue]
@@ -566,6 +667,17 @@ run "reject_fifo_with_a_standard_topic_as_producer" {
 
   variables {
     queue = { fifo = true, producers = [{ service = "sns.amazonaws.com", source_arn = "arn:aws:sns:eu-central-1:111122223333:t" }] }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.producers has the topics arn:aws:sns:eu-south-2:111122223333:t and queue.fifo is true: only a FIFO topic (.fifo) can send to a FIFO queue.
+run "reject_fifo_with_a_standard_topic_of_another_region_as_producer" {
+  command = plan
+
+  variables {
+    queue = { fifo = true, producers = [{ service = "sns.eu-south-2.amazonaws.com", source_arn = "arn:aws:sns:eu-south-2:111122223333:t" }] }
   }
 
   expect_failures = [var.queue]
@@ -1258,6 +1370,39 @@ run "reject_tag_that_belongs_to_aws" {
 
   variables {
     tags = { "aws:team" = "orders" }
+  }
+
+  expect_failures = [var.tags]
+}
+
+# tags has "" with a value of 6 characters, but a key has 1 to 128 characters and a value at most 256.
+run "reject_tag_without_a_key" {
+  command = plan
+
+  variables {
+    tags = { "" = "orders" }
+  }
+
+  expect_failures = [var.tags]
+}
+
+# tags has "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk" with a value of 6 characters, but a key has 1 to 128 characters and a value at most 256.
+run "reject_tag_key_of_129_characters" {
+  command = plan
+
+  variables {
+    tags = { kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk = "orders" }
+  }
+
+  expect_failures = [var.tags]
+}
+
+# tags has "team" with a value of 257 characters, but a key has 1 to 128 characters and a value at most 256.
+run "reject_tag_value_of_257_characters" {
+  command = plan
+
+  variables {
+    tags = { team = "vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv", name = "orders" }
   }
 
   expect_failures = [var.tags]

@@ -1,5 +1,17 @@
 locals {
   package = coalesce(var.function.package, "${path.module}/../../lambda/dist/idempotent-consumer.zip")
+
+  # Before the first apply no address is known; a plan judges the rest.
+  planned_environment = { for name, value in var.environment : name => value if !contains(["DEAD_LETTER_QUEUE_URL", "TOPIC_ARN"], name) }
+
+  # Lambda measures the JSON of the variables, with <, > and & as they are. In bytes, and length() counts characters:
+  # so by way of base64, whose 4 characters are 3 bytes.
+  environment_sizes = { for part, variables in { all = var.environment, planned = local.planned_environment } :
+    part => floor(length(trim(base64encode(replace(jsonencode(variables), "/\\\\u00(26|3c|3e)/", "<")), "=")) * 3 / 4)
+  }
+
+  # A size is no secret, even if a value is.
+  environment_bytes = nonsensitive(local.environment_sizes[local.environment_sizes.planned > 4096 ? "planned" : "all"])
 }
 
 # Made before the function, which has no right to make it: so the retention holds from the first line on.
@@ -62,6 +74,12 @@ resource "aws_lambda_function" "worker" {
     precondition {
       condition     = fileexists(local.package)
       error_message = "function.package is ${jsonencode(local.package)}, and there is no such file: give the path of the function's zip, or null for the one that comes with the module."
+    }
+
+    # Lambda itself refuses the function only when the queues and tables are made.
+    precondition {
+      condition     = local.environment_bytes <= 4096
+      error_message = "The function's variables are at least ${local.environment_bytes} bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths in event and notification."
     }
   }
 

@@ -58,7 +58,7 @@ variable "name" {
 
 variable "producers" {
   default     = []
-  description = "The AWS services that may send to the queue: service such as sns.amazonaws.com, events.amazonaws.com or s3.amazonaws.com, source_arn the topic, rule or bucket, source_account the bucket's account if it is not the queue's. Without one a service's messages are refused."
+  description = "The AWS services that may send to the queue: service is sns.amazonaws.com (sns.<region>.amazonaws.com for a topic of an opt-in Region that sends to another Region), events.amazonaws.com or s3.amazonaws.com, source_arn the topic, rule or bucket, source_account the bucket's account if it is not the queue's. Without one a service's messages are refused."
   nullable    = false
 
   type = list(object({
@@ -66,6 +66,40 @@ variable "producers" {
     source_account = optional(string)
     source_arn     = string
   }))
+
+  validation {
+    condition     = alltrue([for p in var.producers : can(regex("^((events|s3|sns)|sns\\.[a-z]+(-[a-z]+)+-[0-9]+)\\.amazonaws\\.com$", p.service))])
+    error_message = "producers names the services ${join(", ", [for p in var.producers : jsonencode(p.service)])}, but a service is sns.amazonaws.com (or sns.<region>.amazonaws.com), events.amazonaws.com or s3.amazonaws.com."
+  }
+
+  validation {
+    condition = alltrue([
+      for p in var.producers : can(regex(lookup({
+        events = "^arn:[a-z0-9-]+:events:[a-z0-9-]+:[0-9]{12}:rule/[A-Za-z0-9._/-]+$"
+        s3     = "^arn:[a-z0-9-]+:s3:::[a-z0-9.-]{3,63}$"
+        sns    = "^arn:[a-z0-9-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+(\\.fifo)?$"
+      }, split(".", p.service)[0], ""), p.source_arn))
+    ])
+    error_message = "producers has the sources ${join(", ", [for p in var.producers : "${p.source_arn} for ${p.service}"])}, but a source_arn is the ARN of the service's own topic (sns), rule (events) or bucket (s3), without wildcards."
+  }
+
+  validation {
+    condition = alltrue([
+      for p in var.producers :
+      p.source_account == null ? true : p.service == "s3.amazonaws.com" && can(regex("^[0-9]{12}$", p.source_account))
+    ])
+    error_message = "producers has the source_account ${join(", ", compact([for p in var.producers : p.source_account]))}, but only s3.amazonaws.com takes one, of 12 digits: the other ARNs name their account."
+  }
+
+  validation {
+    condition     = !var.fifo || alltrue([for p in var.producers : p.service != "s3.amazonaws.com"])
+    error_message = "producers has s3.amazonaws.com and fifo is true: S3 cannot send to a FIFO queue."
+  }
+
+  validation {
+    condition     = !var.fifo || alltrue([for p in var.producers : !startswith(p.service, "sns.") || endswith(p.source_arn, ".fifo")])
+    error_message = "producers has the topics ${join(", ", [for p in var.producers : p.source_arn if startswith(p.service, "sns.")])} and fifo is true: only a FIFO topic (.fifo) can send to a FIFO queue."
+  }
 }
 
 variable "retention_days" {

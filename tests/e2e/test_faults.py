@@ -80,6 +80,20 @@ def test_a_throttled_commit_is_tried_again(standard: Pipeline, faults: Faults, e
     assert standard.business_writes(event_id) == [event_id]
 
 
+@pytest.mark.case("C65")
+def test_a_table_that_never_answers_is_reported_before_the_function_is_stopped(
+    standard: Pipeline, faults: Faults, event_id: str
+) -> None:
+    since = now_ms()
+    with faults.rules({"service": "dynamodb", "timeout_ms": 30_000}), standard.visibility(8):
+        standard.send({"id": event_id})
+        # The function's own line: one that is stopped at its timeout writes none.
+        standard.wait_for_metric("Retries", since)
+    standard.wait_until_sent(event_id)
+
+    assert standard.commits(event_id) == 1
+
+
 @pytest.mark.case("C58")
 def test_an_unavailable_topic_leaves_the_event_pending_until_it_is_back(
     standard: Pipeline, faults: Faults, event_id: str

@@ -37,6 +37,10 @@ MARK_STATEMENT = (
     'REMOVE "notification" REMOVE "pending_shard" WHERE "event_id"=?'
 )
 
+# A second consumer, with a ledger of its own: see `Cloud.add_ledger`.
+BILLING_LEDGER = "billing-processed-events"
+BILLING: dict[str, Any] = {"CONSUMER_NAME": "billing", "LEDGER_TABLE": BILLING_LEDGER}
+
 # The three calls that a new event costs.
 COMMIT, PUBLISH, MARK = "TransactWriteItems", "PublishBatch", "BatchExecuteStatement"
 READ, PUT, BURY = "GetItem", "PutItem", "SendMessage"
@@ -261,11 +265,11 @@ class Cloud:
     def count(self, operation: str) -> int:
         return self.operations.count(operation)
 
-    def ledger(self) -> dict[str, Item]:
-        return {row["event_id"]["S"]: row for row in self._scan(LEDGER)}
+    def ledger(self, table: str = LEDGER) -> dict[str, Item]:
+        return {row["event_id"]["S"]: row for row in self._scan(table)}
 
-    def statuses(self) -> dict[str, str]:
-        return {event_id: row["status"]["S"] for event_id, row in self.ledger().items()}
+    def statuses(self, table: str = LEDGER) -> dict[str, str]:
+        return {event_id: row["status"]["S"] for event_id, row in self.ledger(table).items()}
 
     def rows(self) -> dict[str, Item]:
         """The business rows by their hash key."""
@@ -296,6 +300,10 @@ class Cloud:
         return [letter.reason for letter in self.dead_letters()]
 
     # What is there before
+
+    def add_ledger(self, name: str) -> None:
+        """The ledger of another consumer."""
+        self._create_table(name, "event_id", "S")
 
     def store(self, table: str, item: Item) -> None:
         self.real.dynamodb.put_item(TableName=table, Item=item)
@@ -349,12 +357,13 @@ class Cloud:
         return {"Responses": [self._mark_one(statement) for statement in Statements]}
 
     def _mark_one(self, statement: Mapping[str, Any]) -> dict[str, Any]:
-        if statement["Statement"] != MARK_STATEMENT:
+        table = str(statement["Statement"]).split('"')[1]
+        if statement["Statement"] != MARK_STATEMENT.replace(LEDGER, table):
             pytest.fail(f"another marking statement: {statement['Statement']}")
         status, sent_at, ttl, message_id, event_id = statement["Parameters"]
         try:
             self.real.dynamodb.update_item(
-                TableName=LEDGER,
+                TableName=table,
                 Key={"event_id": event_id},
                 UpdateExpression="SET #s = :s, sent_at = :a, #t = :t, message_id = :m "
                 "REMOVE notification, pending_shard",
@@ -364,8 +373,8 @@ class Cloud:
             )
         except self.real.dynamodb.exceptions.ConditionalCheckFailedException:
             error = {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"}
-            return {"Error": error, "TableName": LEDGER}
-        return {"TableName": LEDGER}
+            return {"Error": error, "TableName": table}
+        return {"TableName": table}
 
     def _create_table(self, name: str, hash_key: str, kind: str) -> None:
         self.real.dynamodb.create_table(

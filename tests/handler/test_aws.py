@@ -173,6 +173,12 @@ def test_one_request_token_is_kept_over_the_attempts_of_a_call_and_no_longer(
     assert tokens[0] != tokens[2]
 
 
+def test_client_of_the_topic_is_made_for_the_region_of_the_topic() -> None:
+    made = Clients.create("arn:aws:sns:eu-central-1:111122223333:orders")
+    regions = [client.meta.region_name for client in (made.dynamodb, made.sns, made.sqs)]
+    assert regions == ["us-east-1", "eu-central-1", "us-east-1"]
+
+
 def test_clients_are_of_the_three_services(clients: Clients) -> None:
     names = [client.meta.service_model.service_name for client in (clients.dynamodb, clients.sns, clients.sqs)]
     assert names == ["dynamodb", "sns", "sqs"]

@@ -26,6 +26,7 @@ BODY = fixture("body_s3_put_three_objects")
 KEYS = [f"in/2030/invoice-000{number}.csv" for number in (1, 2, 3)]
 IDS = [f"example-invoices/{key}//0070DBD1C0000000{number}0" for number, key in enumerate(KEYS, 1)]
 Metrics = Callable[[], dict[str, Any]]
+Logged = Callable[[], list[tuple[str, str, str, str]]]
 
 
 def body(*changes: dict[str, Any] | None) -> dict[str, Any]:
@@ -150,10 +151,20 @@ def test_malformed_record_is_rejected_alone(cloud: Cloud) -> None:
     assert letter.detail.split("; ")[3] == "4: applied"
 
 
-def test_all_events_rejected_is_one_dead_letter(cloud: Cloud, metrics: Metrics) -> None:
+def test_all_events_rejected_is_one_dead_letter(cloud: Cloud, metrics: Metrics, logged: Logged) -> None:
     assert cloud.deliver(record("m-1", body(BAD, BAD, BAD)), **S3) == NOTHING_FAILED
     assert len(cloud.dead_letters()) == 1
     assert metrics()["Rejected"] == 3
+    assert logged() == [("m-1", "rejected", "id-missing", "")]
+
+
+def test_dead_message_is_logged_once_with_the_event_that_decided(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    cloud.store(BUSINESS, FOREIGN)
+    cloud.deliver(record("m-1", body(None, None, BAD)), **S3)
+    (entry,) = [entry.__dict__ for entry in caplog.records if "outcome" in entry.__dict__]
+    assert (entry["message_id"], entry["event_id"], entry["reason"]) == ("m-1", IDS[1], "row-exists")
 
 
 def test_redelivered_message_with_a_rejected_event_is_dead_lettered_again_and_settles(cloud: Cloud) -> None:
@@ -163,3 +174,32 @@ def test_redelivered_message_with_a_rejected_event_is_dead_lettered_again_and_se
     assert cloud.deliver(message, **S3) == NOTHING_FAILED
     assert len(cloud.dead_letters()) == 2
     assert sorted(cloud.notified()) == [IDS[0], IDS[2]]
+
+
+def test_dead_message_of_500_bad_events_is_one_line_in_the_log(cloud: Cloud, logged: Logged, metrics: Metrics) -> None:
+    message = record("m-1", {"Records": [0] * 500})
+    assert cloud.deliver(message, record("m-2", fixture("body_s3_put_percent_key")), **S3) == NOTHING_FAILED
+    assert logged() == [("m-1", "rejected", "not-an-s3-notification", "")]
+    assert cloud.reasons() == ["not-an-s3-notification"]
+    counted = metrics()
+    assert (counted["Rejected"], counted["Applied"]) == (500, 1)
+
+
+def test_message_of_1000_records_is_still_opened(cloud: Cloud, metrics: Metrics) -> None:
+    assert cloud.deliver(record("m-1", {"Records": [0] * 1_000}), **S3) == NOTHING_FAILED
+    assert cloud.reasons() == ["not-an-s3-notification"]
+    assert metrics()["Rejected"] == 1_000
+
+
+@pytest.mark.parametrize("records", [1_001, 120_000])
+def test_message_of_more_records_than_can_be_processed_is_one_rejection(
+    cloud: Cloud, records: int, logged: Logged, metrics: Metrics
+) -> None:
+    message = record("m-1", {"Records": [0] * records})
+    assert cloud.deliver(message, record("m-2", BODY), **S3) == NOTHING_FAILED
+    assert logged() == [("m-1", "rejected", "too-many-events", "")]
+    (letter,) = cloud.dead_letters()
+    assert (letter.reason, letter.body) == ("too-many-events", message["body"])
+    assert letter.detail == f"the body has {records} Records, over 1000"
+    assert cloud.statuses() == dict.fromkeys(IDS, "sent")
+    assert metrics()["Rejected"] == 1

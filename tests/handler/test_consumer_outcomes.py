@@ -40,6 +40,7 @@ ORDER_ROW = {
     "amount": {"N": "10"},
     "event_id": {"S": "o-1"},
     "event_fingerprint": ORDER_FINGERPRINT,
+    "event_consumer": {"S": "orders"},
 }
 ORDER_NOTIFICATION = Notification('{"id":"o-1","amount":10}', {"event_id": ("String", "o-1")})
 SENT_ROW = {
@@ -55,6 +56,7 @@ SENT_ROW = {
 NEWER: dict[str, Any] = {"EVENT_WRITE_MODE": "newer", "EVENT_VERSION": "version"}
 
 Metrics = Callable[[], dict[str, Any]]
+Logged = Callable[[], list[tuple[str, str, str, str]]]
 
 
 def test_new_event_is_written_published_and_marked_in_three_calls(cloud: Cloud) -> None:
@@ -85,8 +87,8 @@ def test_one_conditional_transaction_decides_and_nothing_is_read_before_it(cloud
                             "notification": {
                                 "S": '{"message":"{\\"id\\":\\"o-1\\",\\"amount\\":10}",'
                                 '"attributes":{"event_id":["String","o-1"]},'
-                                '"group":"5cbdcb742069a5823a0c64b49ce721b0bca5af9b2517aa95ada5427685fc3383",'
-                                '"deduplication_id":"5cbdcb742069a5823a0c64b49ce721b0bca5af9b2517aa95ada5427685fc3383"}'
+                                '"group":"a89734695a5aa1e2ae824aca8de24e9cf178b769b57a60a56fc464a29be03b38",'
+                                '"deduplication_id":"a89734695a5aa1e2ae824aca8de24e9cf178b769b57a60a56fc464a29be03b38"}'
                             },
                         },
                         "ConditionExpression": "attribute_not_exists(event_id)",
@@ -485,7 +487,7 @@ def test_row_past_its_ttl_still_counts_as_seen(cloud: Cloud, ttl: str) -> None:
     assert cloud.notifications() == [ORDER_NOTIFICATION]
 
 
-def test_duplicate_whose_ledger_row_has_expired_is_known_by_the_business_row(cloud: Cloud) -> None:
+def test_duplicate_whose_ledger_row_has_expired_is_known_by_the_business_row(cloud: Cloud, logged: Logged) -> None:
     cloud.deliver(record("m-1", ORDER))
     cloud.expire("o-1")
     assert cloud.deliver(record("m-2", ORDER)) == NOTHING_FAILED
@@ -493,6 +495,7 @@ def test_duplicate_whose_ledger_row_has_expired_is_known_by_the_business_row(clo
     assert cloud.rows() == {"o-1": ORDER_ROW}
     assert cloud.notifications() == [ORDER_NOTIFICATION]
     assert cloud.dead_letters() == []
+    assert logged() == [("m-2", "duplicate", "ledger-row-expired", "the business row carries this event")]
 
 
 def test_number_key_and_range_key_are_written_with_their_types(cloud: Cloud) -> None:

@@ -290,6 +290,13 @@ def test_each_record_of_an_s3_message_is_an_event_of_its_own_in_order() -> None:
 
 
 @pytest.mark.case("C18")
+def test_an_s3_message_holds_up_to_1000_records_and_one_more_refuses_it_as_a_whole() -> None:
+    assert len(opened(s3_body(*[s3_record("k")] * 1_000), Envelope.S3)) == 1_000
+    for records in ([s3_record("k")] * 1_001, [0] * 1_001):
+        assert rejection(s3_body(*records), Envelope.S3) == ("too-many-events", "the body has 1001 Records, over 1000")
+    assert rejection(s3_body(*[0] * 131_000), Envelope.S3)[0] == "too-many-events"
+
+
 def test_a_malformed_record_stands_at_its_place_and_leaves_the_others_alone() -> None:
     events = open_envelope(s3_body(s3_record("a"), {"s3": {}}, s3_record("%ff"), s3_record("d")), Envelope.S3)
 

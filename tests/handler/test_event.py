@@ -107,8 +107,19 @@ def test_an_id_is_measured_in_bytes_and_may_not_have_more_than_2048(value: str, 
     assert rejection(json.dumps({"id": value})) == ("id-too-long", f"id has {size} UTF-8 bytes, over 2048")
 
 
-def test_an_integer_of_2049_digits_is_too_long_as_well() -> None:
-    assert rejection(f'{{"id":{"7" * 2_049}}}') == ("id-too-long", "id has 2049 UTF-8 bytes, over 2048")
+def test_an_integer_as_an_id_may_have_400_digits_and_with_one_more_the_body_is_refused() -> None:
+    assert event_id(f'{{"id":{"7" * 400}}}') == "7" * 400
+    assert rejection(f'{{"id":{"7" * 401}}}') == ("number-out-of-range", "an integer has over 400 digits")
+
+
+def test_an_integer_that_adds_up_to_over_400_digits_is_an_id() -> None:
+    assert event_id(f'{{"v":[{"9" * 400},{"9" * 400}]}}', "sum(v)") == "1" + "9" * 399 + "8"
+
+
+def test_a_fingerprint_may_be_taken_of_a_sum_of_long_integers() -> None:
+    double = "1" + "9" * 399 + "8"
+
+    assert print_of(f'{{"v":[{"9" * 400},{"9" * 400}]}}', "sum(v)") == hashlib.sha256(double.encode()).hexdigest()
 
 
 @pytest.mark.case("C19", "C45", "C48")

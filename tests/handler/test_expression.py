@@ -213,7 +213,7 @@ def test_arithmetic_leaves_the_caller_s_decimal_context_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["to_number(n)", "to_string(to_number(n))", "ceil(to_number(n))"])
-@pytest.mark.parametrize("number", ["1e401", "-1e401", "1e-401"])
+@pytest.mark.parametrize("number", ["1e401", "-1e401", "1e-401", "7" * 401, "7" * 5_000])
 def test_a_text_cannot_smuggle_in_a_number_that_unfolds_to_gigabytes(text: str, number: str) -> None:
     """Small enough for a test; 1e999999999 would fill the memory if it came through."""
     with pytest.raises(Rejected) as caught:

@@ -25,7 +25,8 @@ def made(monkeypatch: pytest.MonkeyPatch, cloud: Cloud) -> list[Clients]:
     """The environment of the function; the clients that the handler makes are the cloud's, and each is noted."""
     made: list[Clients] = []
 
-    def create() -> Clients:
+    def create(topic_arn: str | None) -> Clients:
+        assert topic_arn == cloud.topic_arn
         made.append(cloud.clients)
         return cloud.clients
 

@@ -19,7 +19,8 @@ FEW = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 
 NUMBERS = st.one_of(
     st.integers(-(10**40), 10**40),
-    st.decimals(allow_nan=False, allow_infinity=False).filter(lambda number: abs(number.adjusted()) <= 400),
+    # Up to 399 digits and a minus before the point: with more, what is written is too long to be read.
+    st.decimals(allow_nan=False, allow_infinity=False).filter(lambda number: -400 <= number.adjusted() <= 398),
 )
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(),
@@ -35,7 +36,7 @@ def rejection(text: str) -> tuple[str, str]:
 
 
 @pytest.mark.case("C36", "C37")
-@pytest.mark.parametrize("text", ["19.99", "30.40", "0.1", "0.10", "-19.99", "4.20", "0.0", "12345678.90"])
+@pytest.mark.parametrize("text", ["19.99", "30.40", "0.1", "0.10", "-19.99", "4.20", "12345678.90"])
 def test_a_decimal_is_read_and_written_digit_by_digit(text: str) -> None:
     number = loads(text)
 
@@ -52,7 +53,11 @@ def test_a_decimal_is_read_and_written_digit_by_digit(text: str) -> None:
         ("1.50E+2", "150"),
         ("1e-7", "0.0000001"),
         ("-2.5e-3", "-0.0025"),
-        ("-0.0", "-0.0"),
+        ("0.0", "0"),
+        ("-0.0", "0"),
+        ("0.00", "0"),
+        ("0e5", "0"),
+        ("0e-390", "0"),
         ("1E+125", "1" + 125 * "0"),
         ("1E-130", "0." + 129 * "0" + "1"),
     ],
@@ -77,13 +82,15 @@ def test_reading_keeps_more_digits_than_dynamodb_takes() -> None:
     assert str(loads(text)) == text
 
 
-@pytest.mark.parametrize("digits", [4_300, 4_301, 5_000])
-def test_an_integer_longer_than_the_interpreter_converts_keeps_its_digits(digits: int) -> None:
-    text = "7" * digits
+@pytest.mark.parametrize("text", ["7" * 400, "-" + "7" * 399])
+def test_an_integer_of_400_characters_keeps_its_digits(text: str) -> None:
+    assert loads(text) == int(text)
+    assert dumps(loads(f"[{text}]")) == f"[{text}]"
 
-    assert loads(text) == Decimal(text)
-    assert dumps(loads(text)) == text
-    assert dumps(loads(f"[-{text}]")) == f"[-{text}]"
+
+@pytest.mark.parametrize("text", ["7" * 401, "-" + "7" * 401, "7" * 4_300, "7" * 4_301, "[0, 1" + "0" * 400 + "]"])
+def test_an_integer_of_over_400_digits_is_refused_before_the_interpreter_refuses_it(text: str) -> None:
+    assert rejection(text) == ("number-out-of-range", "an integer has over 400 digits")
 
 
 @pytest.mark.parametrize("text", ["1e400", "9.9e400", "1e-400", "-1e400"])
@@ -247,7 +254,8 @@ def test_the_canonical_form_never_changes_because_fingerprints_are_stored(text: 
         ["-12.5", "-12.50", "-125e-1", "-1.25e1"],
         ["0.0000001", "1e-7", "10e-8"],
         ["1e125", "1" + 125 * "0", "10.0e124"],
-        ["1e400", "1" + 400 * "0", "10e399"],
+        ["1e399", "1" + 399 * "0", "10e398"],
+        ["1e400", "10e399", "0.1e401"],
         ["-3e2", "-300", "-300.000"],
     ],
 )
@@ -262,7 +270,7 @@ def test_one_number_has_one_canonical_form_however_it_is_spelt(spellings: list[s
         ["19.99", '"19.99"', "19.990000000000000000000000000000000000001", "1999", '"1999e-2"'],
         ["0", '""', "false", "[]", "{}", "null"],
         ["1e400", "1e399", "1e-400"],
-        ["7" * 5_000, "7" * 4_999 + "8", "7" * 4_999],
+        ["7" * 400, "7" * 399 + "8", "7" * 399],
     ],
 )
 @pytest.mark.case("C47")

@@ -107,6 +107,7 @@ def test_own_row_with_the_same_content_is_a_duplicate_whose_ledger_row_has_expir
     cloud: Cloud, mode: dict[str, Any]
 ) -> None:
     row = stored(cloud, EVENT, mode)
+    assert (row["event_id"], row["event_consumer"]) == ({"S": "e-1"}, {"S": "orders"})
     assert cloud.deliver(record("m-1", EVENT), **mode) == NOTHING_FAILED
     assert cloud.operations == ["TransactWriteItems", "GetItem"]
     assert cloud.rows() == {"s-1": row}
@@ -151,6 +152,20 @@ def test_upsert_overwrites_the_row_of_another_event(cloud: Cloud) -> None:
     assert cloud.rows()["s-1"]["event_id"] == {"S": "e-1"}
     assert cloud.notified() == ["e-0", "e-1"]
     assert cloud.statuses() == {"e-0": "sent", "e-1": "sent"}
+
+
+def test_insert_refuses_to_overwrite_what_another_consumer_wrote_for_the_same_event(cloud: Cloud) -> None:
+    row = stored(cloud, EVENT, INSERT)
+    assert cloud.deliver(record("m-1", EVENT), CONSUMER_NAME="invoices", **INSERT) == NOTHING_FAILED
+    assert cloud.reasons() == ["row-exists"]
+    assert cloud.rows() == {"s-1": row}
+
+
+def test_upsert_overwrites_what_another_consumer_wrote_for_the_same_event(cloud: Cloud) -> None:
+    row = stored(cloud, EVENT, UPSERT)
+    assert cloud.deliver(record("m-1", EVENT), CONSUMER_NAME="invoices", **UPSERT) == NOTHING_FAILED
+    assert cloud.rows() == {"s-1": {**row, "event_consumer": {"S": "invoices"}}}
+    assert cloud.statuses() == {"e-1": "sent"}
 
 
 def test_upsert_overwrites_a_row_that_no_event_wrote(cloud: Cloud) -> None:

@@ -13,6 +13,7 @@ from botocore.exceptions import (
     NoCredentialsError,
     ReadTimeoutError,
 )
+from botocore.parsers import ResponseParserError
 
 from idempotent_consumer import aws
 from idempotent_consumer.aws import ATTEMPTS, pause
@@ -127,6 +128,7 @@ def test_attempts_are_five() -> None:
         (ConnectTimeoutError(endpoint_url=URL), "ConnectTimeoutError"),
         (ConnectionClosedError(endpoint_url=URL), "ConnectionClosedError"),
         (EndpointConnectionError(endpoint_url=URL), "EndpointConnectionError"),
+        (ResponseParserError("Unable to parse response"), "ResponseParserError"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -19,13 +19,19 @@ from idempotent_consumer.rejection import Rejected
 
 FEW = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 EVENT = Event("o-1", {"id": "o-1"}, "f" * 64)
-SHA256_OF_O_1 = "5cbdcb742069a5823a0c64b49ce721b0bca5af9b2517aa95ada5427685fc3383"
+# SHA-256 of "orders", a zero byte and "o-1".
+ORDERS_O_1 = "a89734695a5aa1e2ae824aca8de24e9cf178b769b57a60a56fc464a29be03b38"
+BILLING_O_1 = "6cae411afa8f29976c6f622b74fa815dd2e173bccc394bd29d9c21e61b4880f4"
 
 
 def rendered(
-    message: Any = "text", max_bytes: int = 262_144, event: Event = EVENT, **attributes: Any
+    message: Any = "text",
+    max_bytes: int = 262_144,
+    event: Event = EVENT,
+    consumer_name: str = "orders",
+    **attributes: Any,
 ) -> RenderedNotification:
-    return render(Notification(message, attributes), event, max_bytes)
+    return render(Notification(message, attributes), event, consumer_name, max_bytes)
 
 
 def rejection(message: Any = "text", max_bytes: int = 262_144, **attributes: Any) -> tuple[str, str]:
@@ -36,14 +42,17 @@ def rejection(message: Any = "text", max_bytes: int = 262_144, **attributes: Any
 
 def test_a_notification_is_rendered_as_it_will_be_published() -> None:
     notification = render(
-        Notification(loads('{"id":"o-1","total":19.90}'), {"kind": "order", "total": Decimal("19.90")}), EVENT, 1_000
+        Notification(loads('{"id":"o-1","total":19.90}'), {"kind": "order", "total": Decimal("19.90")}),
+        EVENT,
+        "orders",
+        1_000,
     )
 
     assert notification == RenderedNotification(
         message='{"id":"o-1","total":19.90}',
         attributes={"kind": ("String", "order"), "total": ("Number", "19.90"), "event_id": ("String", "o-1")},
-        group=SHA256_OF_O_1,
-        deduplication_id=SHA256_OF_O_1,
+        group=ORDERS_O_1,
+        deduplication_id=ORDERS_O_1,
     )
 
 
@@ -98,6 +107,12 @@ def test_a_text_with_a_character_that_no_message_may_hold_is_refused(character: 
         (Decimal("1E-7"), "Number", "0.0000001"),
         (Decimal("1E+3"), "Number", "1000"),
         (10**38 - 1, "Number", "9" * 38),
+        (Decimal("1E-128"), "Number", "0." + 127 * "0" + "1"),
+        (Decimal("-1.5E-128"), "Number", "-0." + 127 * "0" + "15"),
+        (Decimal("1E+125"), "Number", "1" + 125 * "0"),
+        (Decimal("0.0"), "Number", "0"),
+        (Decimal("-0.0"), "Number", "0"),
+        (Decimal("0E-390"), "Number", "0"),
         ([], "String.Array", "[]"),
         (["web", 1, Decimal("2.50"), True, None], "String.Array", '["web",1,2.50,true,null]'),
     ],
@@ -132,6 +147,14 @@ def test_a_number_that_no_attribute_can_hold_is_refused(value: int | Decimal) ->
 
     assert reason == "number-out-of-range"
     assert detail.startswith("kind: ")
+
+
+@pytest.mark.parametrize("value", [Decimal("1E-129"), Decimal("-9.9E-129"), Decimal("1E-130")])
+def test_a_number_closer_to_zero_than_sqs_takes_is_refused_though_dynamodb_takes_it(value: Decimal) -> None:
+    assert rejection(kind=value) == (
+        "number-out-of-range",
+        "kind: SQS subscribers take no number closer to zero than 1e-128",
+    )
 
 
 @pytest.mark.case("C21")
@@ -170,7 +193,7 @@ def test_a_fifo_topic_gets_the_event_s_group_and_a_deduplication_id_that_fits() 
     notification = rendered(event=Event(long_id, {}, "f", "customer-42"))
 
     assert notification.group == "customer-42"
-    assert notification.deduplication_id == hashlib.sha256(long_id.encode()).hexdigest()
+    assert notification.deduplication_id == hashlib.sha256(b"orders\0" + long_id.encode()).hexdigest()
     assert len(notification.deduplication_id) == 64
 
 
@@ -178,7 +201,23 @@ def test_a_fifo_topic_gets_the_event_s_group_and_a_deduplication_id_that_fits() 
 def test_without_a_group_the_event_is_a_group_of_its_own_and_a_repeat_has_the_same_ids() -> None:
     first, again = rendered("first"), rendered("said otherwise")
 
-    assert first.group == first.deduplication_id == again.deduplication_id == SHA256_OF_O_1
+    assert first.group == first.deduplication_id == again.deduplication_id == ORDERS_O_1
+
+
+@pytest.mark.case("C69")
+def test_two_consumers_of_one_event_differ_in_deduplication_id_and_default_group() -> None:
+    """SNS drops the second of two messages with one deduplication id in silence, whoever sends it."""
+    orders, billing = rendered(), rendered(consumer_name="billing")
+
+    assert (orders.group, orders.deduplication_id) == (ORDERS_O_1, ORDERS_O_1)
+    assert (billing.group, billing.deduplication_id) == (BILLING_O_1, BILLING_O_1)
+
+
+def test_the_end_of_a_consumer_s_name_is_not_taken_for_the_beginning_of_an_id() -> None:
+    one = rendered(event=Event("1", {}, "f"), consumer_name="a1")
+    other = rendered(event=Event("11", {}, "f"), consumer_name="a")
+
+    assert one.deduplication_id != other.deduplication_id
 
 
 @pytest.mark.case("C66")

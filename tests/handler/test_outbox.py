@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from botocore.parsers import ResponseParserError
 
 from idempotent_consumer.aws import ATTEMPTS, Budget
 from idempotent_consumer.outbox import MAX_BATCH_BYTES, MAX_ENTRIES, Outbox
 from tests.handler.support import (
+    BUSINESS,
     COMMIT,
     MARK,
     NOTHING_FAILED,
@@ -96,8 +98,8 @@ def test_entries_of_a_fifo_topic_carry_group_and_deduplication_id(new_cloud: Cal
     cloud = new_cloud(fifo_topic=True)
     assert cloud.deliver(ORDERS[0]) == NOTHING_FAILED
     (entry,) = cloud.requests(PUBLISH)[0]["PublishBatchRequestEntries"]
-    # SHA-256 of o-1
-    digest = "5cbdcb742069a5823a0c64b49ce721b0bca5af9b2517aa95ada5427685fc3383"
+    # SHA-256 of orders, a zero byte, o-1
+    digest = "a89734695a5aa1e2ae824aca8de24e9cf178b769b57a60a56fc464a29be03b38"
     assert (entry["MessageGroupId"], entry["MessageDeduplicationId"]) == (digest, digest)
     assert cloud.notifications() == [Notification('{"id":"o-1"}', {"event_id": ("String", "o-1")}, digest, digest)]
 
@@ -108,8 +110,21 @@ def test_group_of_a_fifo_queue_is_the_group_on_a_fifo_topic(new_cloud: Callable[
     cloud.deliver(record("m-1", {"id": "o-1"}, group="customer-42"), record("m-2", {"id": "x" * 2048}, group="g"))
     first, second = cloud.notifications()
     assert first.group == "customer-42"
-    assert first.deduplication_id == "5cbdcb742069a5823a0c64b49ce721b0bca5af9b2517aa95ada5427685fc3383"
+    assert first.deduplication_id == "a89734695a5aa1e2ae824aca8de24e9cf178b769b57a60a56fc464a29be03b38"
     assert len(second.deduplication_id or "") == 64
+
+
+@pytest.mark.case("C69")
+def test_two_consumers_of_one_event_are_both_heard_on_one_fifo_topic(new_cloud: Callable[..., Cloud]) -> None:
+    cloud = new_cloud(fifo_queue=True, fifo_topic=True)
+    order = record("m-1", {"id": "o-1"}, group="customer-42")
+    cloud.deliver(order)
+    cloud.expire("o-1")  # the other consumer has a ledger and a table of its own
+    cloud.real.dynamodb.delete_item(TableName=BUSINESS, Key={"id": {"S": "o-1"}})
+    cloud.deliver(order, CONSUMER_NAME="invoices")
+    first, second = cloud.notifications()
+    assert first.group == second.group == "customer-42"
+    assert first.deduplication_id != second.deduplication_id
 
 
 @pytest.mark.case("C61", "C69")
@@ -190,6 +205,7 @@ def test_attributes_count_for_the_bytes_of_a_batch(cloud: Cloud) -> None:
         (client_error("ServiceUnavailable", PUBLISH), "unavailable"),
         (ReadTimeoutError(endpoint_url=URL), "unavailable"),
         (ConnectionClosedError(endpoint_url=URL), "unavailable"),
+        (ResponseParserError("Unable to parse response"), "unavailable"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

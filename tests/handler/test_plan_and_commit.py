@@ -23,7 +23,8 @@ NOW_MS = 1_893_553_446_789
 NOW_SECONDS = 1_893_553_446
 DAY = 86_400
 PRINT = "a" * 64
-SHA256_OF_O_1 = "5cbdcb742069a5823a0c64b49ce721b0bca5af9b2517aa95ada5427685fc3383"
+# SHA-256 of "orders", a zero byte and "o-1".
+ORDERS_O_1 = "a89734695a5aa1e2ae824aca8de24e9cf178b769b57a60a56fc464a29be03b38"
 
 ENVIRONMENT = {
     "CONSUMER_NAME": "orders",
@@ -138,7 +139,7 @@ def test_an_event_becomes_one_transaction_with_the_ledger_s_action_first() -> No
                         "S": (
                             '{"message":"{\\"id\\":\\"o-1\\",\\"total\\":19.90}",'
                             '"attributes":{"event_id":["String","o-1"]},'
-                            f'"group":"{SHA256_OF_O_1}","deduplication_id":"{SHA256_OF_O_1}"}}'
+                            f'"group":"{ORDERS_O_1}","deduplication_id":"{ORDERS_O_1}"}}'
                         )
                     },
                     "pending_shard": {"S": "10"},
@@ -155,6 +156,7 @@ def test_an_event_becomes_one_transaction_with_the_ledger_s_action_first() -> No
                     "total": {"N": "19.90"},
                     "event_id": {"S": "o-1"},
                     "event_fingerprint": {"S": PRINT},
+                    "event_consumer": {"S": "orders"},
                 },
                 "ConditionExpression": "attribute_not_exists(#key)",
                 "ExpressionAttributeNames": {"#key": "id"},
@@ -163,7 +165,7 @@ def test_an_event_becomes_one_transaction_with_the_ledger_s_action_first() -> No
         },
     ]
     assert commit.notification == RenderedNotification(
-        '{"id":"o-1","total":19.90}', {"event_id": ("String", "o-1")}, SHA256_OF_O_1, SHA256_OF_O_1
+        '{"id":"o-1","total":19.90}', {"event_id": ("String", "o-1")}, ORDERS_O_1, ORDERS_O_1
     )
 
 
@@ -180,9 +182,12 @@ def test_an_event_becomes_one_transaction_with_the_ledger_s_action_first() -> No
         (
             {"EVENT_WRITE_MODE": "upsert", "BUSINESS_HASH_KEY": "order_id"},
             {
-                "ConditionExpression": "attribute_not_exists(#event_id) OR #event_id <> :event_id",
-                "ExpressionAttributeNames": {"#event_id": "event_id"},
-                "ExpressionAttributeValues": {":event_id": {"S": "o-1"}},
+                "ConditionExpression": (
+                    "attribute_not_exists(#event_id) OR #event_id <> :event_id "
+                    "OR attribute_not_exists(#consumer) OR #consumer <> :consumer"
+                ),
+                "ExpressionAttributeNames": {"#event_id": "event_id", "#consumer": "event_consumer"},
+                "ExpressionAttributeValues": {":event_id": {"S": "o-1"}, ":consumer": {"S": "orders"}},
             },
         ),
         (
@@ -211,6 +216,7 @@ def test_each_write_mode_has_its_condition_and_asks_for_the_row_in_its_way(
                 "v": {"N": "3"},
                 "event_id": {"S": "o-1"},
                 "event_fingerprint": {"S": PRINT},
+                "event_consumer": {"S": "orders"},
                 **version,
             },
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -219,6 +225,7 @@ def test_each_write_mode_has_its_condition_and_asks_for_the_row_in_its_way(
     }
     assert write.mode.value == variables["EVENT_WRITE_MODE"]
     assert write.version == version.get("event_version")
+    assert write.consumer == {"S": "orders"}
 
 
 def test_a_plan_may_write_several_rows_or_none() -> None:
@@ -318,24 +325,37 @@ def test_a_notification_that_can_never_be_published_stops_the_event_before_anyth
 
 @pytest.mark.parametrize(
     ("own", "stored"),
-    [({"event_id": "o-1"}, {"S": "o-1"}), ({"event_fingerprint": PRINT}, {"S": PRINT})],
+    [
+        ({"event_id": "o-1"}, {"S": "o-1"}),
+        ({"event_fingerprint": PRINT}, {"S": PRINT}),
+        ({"event_consumer": "orders"}, {"S": "orders"}),
+    ],
 )
-def test_an_item_may_hold_the_event_s_own_id_and_fingerprint(own: dict[str, str], stored: dict[str, str]) -> None:
+def test_an_item_may_hold_what_the_consumer_would_write(own: dict[str, str], stored: dict[str, str]) -> None:
     (name,) = own
 
     assert put({"id": "k", **own})[name] == stored
 
 
-def test_an_item_may_hold_an_integer_event_id() -> None:
+def test_an_integer_event_id_of_the_item_is_written_as_text() -> None:
     what = event('{"id":"k","event_id":7}', event_id="7")
 
     (write,) = prepared(what, settings(EVENT_ID="event_id", EVENT_WRITE_MODE="upsert")).writes
 
-    assert write.action["Put"]["Item"]["event_id"] == {"N": "7"}
-    assert write.action["Put"]["ExpressionAttributeValues"] == {":event_id": {"N": "7"}}
+    assert write.action["Put"]["Item"]["event_id"] == {"S": "7"}
+    assert write.action["Put"]["ExpressionAttributeValues"] == {":event_id": {"S": "7"}, ":consumer": {"S": "orders"}}
 
 
-@pytest.mark.parametrize("name", ["event_id", "event_fingerprint"])
+@pytest.mark.parametrize("own", ["07", "7.0", "+7", " 7", "٧"])
+def test_an_event_id_of_the_item_that_is_spelt_otherwise_is_refused(own: str) -> None:
+    what = event(json.dumps({"id": "k", "event": 7, "event_id": own}), event_id="7")
+
+    with pytest.raises(Rejected) as caught:
+        prepared(what, settings(EVENT_ID="event"))
+    assert caught.value.reason == "reserved-attribute"
+
+
+@pytest.mark.parametrize("name", ["event_id", "event_fingerprint", "event_consumer"])
 @pytest.mark.parametrize("value", ["other", "", 7, True, None, Decimal("1.5"), ["o-1"], {"id": "o-1"}])
 def test_a_value_of_the_item_is_never_replaced_by_the_consumer_s(name: str, value: Any) -> None:
     assert rejection({"id": "k", name: value}) == (
@@ -352,11 +372,36 @@ def test_true_is_not_the_event_id_named_true() -> None:
     assert caught.value.reason == "reserved-attribute"
 
 
-@pytest.mark.parametrize("mode", list(WriteMode))
-def test_an_item_may_not_hold_a_version_of_its_own(mode: WriteMode) -> None:
-    assert rejection({"id": "k", "event_version": 3}, mode=mode, version=3) == (
+@pytest.mark.parametrize("mode", [WriteMode.INSERT, WriteMode.UPSERT])
+@pytest.mark.parametrize(
+    ("own", "stored"), [(9, {"N": "9"}), ("v9", {"S": "v9"}), (None, {"NULL": True}), ([1], {"L": [{"N": "1"}]})]
+)
+def test_a_version_of_the_item_s_own_is_kept_where_versions_are_not_compared(
+    own: Any, stored: AttributeValue, mode: WriteMode
+) -> None:
+    assert put({"id": "k", "event_version": own}, mode=mode, version=3)["event_version"] == stored
+
+
+@pytest.mark.parametrize(
+    ("own", "version", "stored"),
+    [
+        (3, 3, {"N": "3"}),
+        (Decimal("3.0"), 3, {"N": "3"}),
+        (3, Decimal("3.00"), {"N": "3.00"}),
+        ("2030-01-02", "2030-01-02", {"S": "2030-01-02"}),
+    ],
+)
+def test_in_newer_mode_an_item_may_hold_the_version_that_the_consumer_would_write(
+    own: Any, version: Any, stored: AttributeValue
+) -> None:
+    assert put({"id": "k", "event_version": own}, mode=WriteMode.NEWER, version=version)["event_version"] == stored
+
+
+@pytest.mark.parametrize("own", [2, 4, "3", Decimal("3.1"), None, "", [3], {"v": 3}])
+def test_in_newer_mode_another_version_of_the_item_s_own_is_never_replaced(own: Any) -> None:
+    assert rejection({"id": "k", "event_version": own}, mode=WriteMode.NEWER, version=3) == (
         "reserved-attribute",
-        "event_version is written by the consumer",
+        "event_version is written by the consumer; select another name",
     )
 
 
@@ -386,7 +431,10 @@ def test_a_string_key_takes_a_string_or_an_integer_only(value: Any) -> None:
     assert rejection({"id": value}) == ("key-wrong-type", "id is neither a string nor an integer")
 
 
-@pytest.mark.parametrize(("value", "stored"), [(0, "0"), (7, "7"), (Decimal("19.99"), "19.99"), (Decimal("-1"), "-1")])
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [(0, "0"), (Decimal("-0.0"), "0"), (7, "7"), (Decimal("19.99"), "19.99"), (Decimal("-1"), "-1")],
+)
 def test_a_number_key_takes_any_number(value: Any, stored: str) -> None:
     assert put({"id": value}, settings(BUSINESS_HASH_KEY_TYPE="N"))["id"] == {"N": stored}
 
@@ -460,6 +508,7 @@ def test_the_event_s_id_may_be_the_key_of_the_business_table() -> None:
         "total": {"N": "1"},
         "event_id": {"S": "o-1"},
         "event_fingerprint": {"S": PRINT},
+        "event_consumer": {"S": "orders"},
     }
 
 
@@ -612,26 +661,53 @@ def test_a_status_that_the_pipeline_does_not_write_is_left_for_a_person(status: 
 
 # --- the verdict on a business row
 
-SAME: Item = {"id": {"S": "k"}, "event_id": {"S": "o-1"}, "event_fingerprint": {"S": PRINT}}
-OTHER: Item = {"id": {"S": "k"}, "event_id": {"S": "o-0"}, "event_fingerprint": {"S": "b" * 64}}
+CONSUMER: AttributeValue = {"S": "orders"}
+SAME: Item = {
+    "id": {"S": "k"},
+    "event_id": {"S": "o-1"},
+    "event_fingerprint": {"S": PRINT},
+    "event_consumer": CONSUMER,
+}
+OTHER: Item = {
+    "id": {"S": "k"},
+    "event_id": {"S": "o-0"},
+    "event_fingerprint": {"S": "b" * 64},
+    "event_consumer": CONSUMER,
+}
+EXPIRED = Verdict(Outcome.DUPLICATE, "ledger-row-expired", "the business row carries this event")
 ROW_EXISTS = Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stored that must not be overwritten")
 
 
 def judged(row: Item, mode: WriteMode = WriteMode.INSERT, version: AttributeValue | None = None) -> Verdict:
-    return judge_business_row(row, event(), Write({}, mode, version))
+    return judge_business_row(row, event(), Write({}, mode, version, CONSUMER))
 
 
 @pytest.mark.parametrize("mode", list(WriteMode))
 def test_a_row_that_this_event_wrote_makes_it_a_duplicate_whose_ledger_row_has_expired(mode: WriteMode) -> None:
     row = {**SAME, "event_version": {"N": "3"}}
 
-    assert judged(row, mode, {"N": "3"}) == Verdict(Outcome.DUPLICATE)
+    assert judged(row, mode, {"N": "3"}) == EXPIRED
 
 
 def test_a_row_with_the_event_s_id_as_a_number_is_the_same_event_s() -> None:
     row = {**SAME, "event_id": {"N": "7"}}
 
-    assert judge_business_row(row, event(event_id="7"), Write({}, WriteMode.INSERT, None)) == Verdict(Outcome.DUPLICATE)
+    assert judge_business_row(row, event(event_id="7"), Write({}, WriteMode.INSERT, None, CONSUMER)) == EXPIRED
+
+
+@pytest.mark.parametrize("mode", list(WriteMode))
+@pytest.mark.parametrize("consumer", [{"S": "billing"}, {"S": ""}, {"N": "7"}, None])
+def test_a_row_that_another_consumer_wrote_for_the_same_event_is_a_conflict(
+    consumer: AttributeValue | None, mode: WriteMode
+) -> None:
+    row = {name: value for name, value in SAME.items() if name != "event_consumer"}
+    if consumer is not None:
+        row["event_consumer"] = consumer
+
+    row["event_version"] = {"N": "3"}
+
+    assert judged(row, mode, {"N": "3"}) == ROW_EXISTS
+    assert judged({**row, "event_fingerprint": {"S": "b" * 64}}, mode, {"N": "3"}) == ROW_EXISTS
 
 
 @pytest.mark.case("C47")
@@ -689,7 +765,7 @@ def test_only_the_newer_mode_compares_versions(mode: WriteMode) -> None:
 
 
 def test_a_row_written_by_hand_in_the_newer_mode_is_still_compared() -> None:
-    row: Item = {"id": {"S": "k"}, "event_id": {"S": "o-1"}, "event_version": {"N": "4"}}
+    row: Item = {"id": {"S": "k"}, "event_version": {"N": "4"}}
 
     assert judged(row, WriteMode.NEWER, {"N": "3"}) == Verdict(Outcome.SUPERSEDED)
 
@@ -712,4 +788,4 @@ def test_a_commit_s_business_row_tells_a_second_delivery_that_it_is_one(version:
     commit = prepare(event(), Plan([Put({"id": "k"}, WriteMode.NEWER, version)]), "m-1", NOW_MS, settings())
     (write,) = commit.writes
 
-    assert judge_business_row(write.action["Put"]["Item"], event(), write) == Verdict(Outcome.DUPLICATE)
+    assert judge_business_row(write.action["Put"]["Item"], event(), write) == EXPIRED

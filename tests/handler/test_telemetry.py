@@ -187,6 +187,15 @@ def test_what_waits_for_a_person_is_an_error(reason: str, caplog: pytest.LogCapt
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
+def test_a_duplicate_with_a_reason_is_told_and_needs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        log_verdict("m-1", "o-1", Verdict(Outcome.DUPLICATE, "ledger-row-expired", "the business row carries it"))
+
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == ("INFO", "event duplicate: ledger-row-expired")
+    assert record.__dict__["detail"] == "the business row carries it"
+
+
 def test_an_event_that_waits_behind_another_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         log_verdict("m-1", "o-1", BLOCKED)

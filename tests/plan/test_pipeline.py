@@ -88,6 +88,15 @@ def test_the_mapping_is_as_configured_and_a_window_that_is_not_set_is_left_out(p
     assert mapping("full") == (500, 20, ["ReportBatchItemFailures"], False, [{"maximum_concurrency": 5}])
 
 
+@pytest.mark.case("C71")
+def test_the_mapping_has_no_filter_which_would_discard_messages_without_a_trace(pipeline: Plan) -> None:
+    filters = [
+        pipeline.values(f"module.{module}.module.function.aws_lambda_event_source_mapping.intake", "filter_criteria")
+        for module in ("minimal", "fifo", "no_topic", "existing_topic", "full")
+    ]
+    assert filters == 5 * [([],)]
+
+
 def test_the_function_is_as_configured(pipeline: Plan) -> None:
     names = ("function_name", "architectures", "handler", "layers", "memory_size", "runtime", "timeout")
     more = ("publish", "snap_start", "reserved_concurrent_executions", "tracing_config")

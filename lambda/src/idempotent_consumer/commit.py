@@ -24,6 +24,7 @@ from idempotent_consumer.settings import KeyAttribute, Settings, WriteMode
 
 PENDING_SHARDS = 16
 _LEDGER_KEY_IS_NEW = "attribute_not_exists(event_id)"
+_ROW_EXISTS = Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stored that must not be overwritten")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +117,17 @@ def judge_business_row(row: Item, event: Event, write: Write) -> Verdict:
     """The verdict on an event that the ledger does not know but whose business row is refused.
 
     The ledger row of a `sent` event expires, its business row stays: it still tells a duplicate. A row that another
-    consumer wrote for the same event tells nothing.
+    consumer wrote for the same event tells nothing of what this one has published, so it is for a person to see.
     """
-    if _rendered_id(row.get("event_id")) == event.id and row.get("event_consumer") == write.consumer:
+    if _rendered_id(row.get("event_id")) == event.id:
+        if row.get("event_consumer") != write.consumer:
+            return _ROW_EXISTS
         if _text(row, "event_fingerprint") == event.fingerprint:
             return Verdict(Outcome.DUPLICATE, "ledger-row-expired", "the business row carries this event")
         return Verdict(Outcome.CONFLICT, "id-reused", "the business row holds this event id with other content")
     if write.mode is WriteMode.NEWER and _is_not_older(row.get("event_version"), write.version):
         return Verdict(Outcome.SUPERSEDED)
-    return Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stored that must not be overwritten")
+    return _ROW_EXISTS
 
 
 def _pending_attributes(event: Event, rendered: RenderedNotification) -> Item:

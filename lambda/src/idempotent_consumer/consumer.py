@@ -190,10 +190,9 @@ class Consumer:
     def _record(self, deliveries: Sequence[Delivery], reported: Sequence[str]) -> None:
         """Log and count. A fault here must not bring back what has been settled."""
         try:
-            for delivery in deliveries:
-                for work in delivery.works:
-                    if work.verdict.reason and not work.verdict.outcome.is_dead:
-                        telemetry.log_verdict(work.message.id, work.event_id, work.verdict)
+            for work in (work for delivery in deliveries for work in delivery.distinct):
+                if work.verdict.reason and not work.verdict.outcome.is_dead:
+                    telemetry.log_verdict(work.message.id, work.event_id, work.verdict)
             telemetry.emit_metrics(
                 self._settings.consumer_name,
                 [work.verdict for delivery in deliveries for work in delivery.works],

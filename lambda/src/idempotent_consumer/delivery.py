@@ -44,6 +44,11 @@ class Delivery:
         return next(work.event_id for work in self.works if work.verdict is verdict)
 
     @property
+    def distinct(self) -> list[Work]:
+        """The first event of each verdict: a message may hold a thousand that share one."""
+        return list({id(work.verdict): work for work in reversed(self.works)}.values())
+
+    @property
     def is_settled(self) -> bool:
         """Whether later messages of its group may follow."""
         outcome = self.verdict.outcome

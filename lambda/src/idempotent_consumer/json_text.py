@@ -89,7 +89,8 @@ def _refuse_lone_surrogates(value: Any) -> None:
 
 
 def _mark_plain(value: Any) -> str:
-    return _MARK + (format(_decimal(value), "f") if value else "0")
+    number = _decimal(value)
+    return _MARK + (format(number, "f") if number else "0")
 
 
 def _mark_normal(value: Any) -> int | str:

@@ -106,7 +106,7 @@ class Settings:
             version=version,
             write_mode=write_mode,
             fingerprint=read.expression("EVENT_FINGERPRINT", _DEFAULT_FINGERPRINT[envelope]),
-            topic_arn=read.text("TOPIC_ARN") if "TOPIC_ARN" in environment else None,
+            topic_arn=read.arn("TOPIC_ARN") if "TOPIC_ARN" in environment else None,
             message=read.expression("NOTIFICATION_MESSAGE", "@"),
             attributes=read.attributes("NOTIFICATION_ATTRIBUTES"),
             max_notification_bytes=read.integer("NOTIFICATION_MAX_BYTES", 1, MAX_NOTIFICATION_BYTES, "262144"),
@@ -123,6 +123,12 @@ class _Reader:
         if value is None or not value.strip():
             raise SettingsError(f"{name} is missing or blank")
         return value
+
+    def arn(self, name: str) -> str:
+        text = self.text(name)
+        if not text.startswith("arn:") or text.count(":") < 5:
+            raise SettingsError(f"{name} is {text!r}, not an ARN")
+        return text
 
     def integer(self, name: str, least: int, most: int, default: str) -> int:
         text = self.text(name, default)
