@@ -46,6 +46,7 @@ class Report:
     notifications_total: int
     notifications_unique: int
     dead_lettered: Mapping[str, int]
+    dead_lettered_unique: int
     lost: int
     doubled: int
     unexpected: int
@@ -107,6 +108,7 @@ def audit(traffic: Traffic, found: Found) -> Report:
         notifications_total=len(found.notifications),
         notifications_unique=len(notified),
         dead_lettered=dict(sorted(Counter(reason or "(none)" for _, reason in found.dead_letters).items())),
+        dead_lettered_unique=len(dead),
         lost=len(lost),
         doubled=len(doubled),
         unexpected=len(unexpected),

@@ -22,7 +22,7 @@ from local.audit import Found, Report, audit
 from local.emulator import Emulator
 from local.processes import ServerError
 from local.screen import Screen
-from local.terraform import CHECKOUT, Root, TerraformError
+from local.terraform import CHECKOUT, Root, TerraformError, cli_environment
 from local.traffic import Traffic, orders
 from local.watching import Queue, Tables, attribute, reported_outcomes
 
@@ -241,7 +241,11 @@ def _show(report: Report, run: Run, seconds: float, screen: Screen) -> None:
         ),
         ("resumed", run.reported["Resumed"], "found committed, and announced from the ledger row"),
         ("killed", run.killed, "processes, in the middle of their work"),
-        ("dead-lettered", sum(report.dead_lettered.values()), dead),
+        (
+            "dead-lettered",
+            f"{report.dead_lettered_unique} / {sum(report.dead_lettered.values())}",
+            f"unique / total: a killed call may leave a second copy\n{dead}",
+        ),
         ("lost", report.lost, "no row, no notification, or gone without trace"),
         ("doubled", report.doubled, "written twice or overwritten, by the change streams"),
         ("seconds", round(seconds), "in all"),
@@ -277,6 +281,10 @@ The emulator is still up at {endpoint}. Look around:
 Without the AWS command line, in .venv/bin/python with the same variables:
 
   import boto3; print(boto3.resource("dynamodb").Table("{consumer.business}").scan(Limit=3)["Items"])
+
+A root module of your own can be applied to it with the same variables and the provider that was found:
+
+  export TF_CLI_CONFIG_FILE={cli_environment()["TF_CLI_CONFIG_FILE"]}
 
 Terraform's copy of {EXAMPLE}: {(WORK / "terraform" / EXAMPLE).relative_to(CHECKOUT)}
 The emulator's log: {consumer.emulator.log.relative_to(CHECKOUT)}

@@ -42,6 +42,7 @@ def test_all_is_well_when_each_event_has_one_row_and_a_notification() -> None:
         "notifications_total": 3,
         "notifications_unique": 2,
         "dead_lettered": {"bad-json": 1, "id-reused": 1},
+        "dead_lettered_unique": 2,
         "lost": 0,
         "doubled": 0,
         "unexpected": 0,

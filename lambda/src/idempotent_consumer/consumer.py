@@ -193,10 +193,11 @@ class Consumer:
             for work in (work for delivery in deliveries for work in delivery.distinct):
                 if work.verdict.reason and not work.verdict.outcome.is_dead:
                     telemetry.log_verdict(work.message.id, work.event_id, work.verdict)
+            returning = frozenset(reported)
             telemetry.emit_metrics(
                 self._settings.consumer_name,
                 [work.verdict for delivery in deliveries for work in delivery.works],
-                [_age_ms(delivery.message) for delivery in deliveries if delivery.message.id not in reported],
+                [_age_ms(delivery.message) for delivery in deliveries if delivery.message.id not in returning],
                 [delivery.message.receive_count for delivery in deliveries],
             )
         except Exception as error:
