@@ -134,7 +134,9 @@ def _apply(emulator: Emulator, screen: Screen) -> Consumer:
     root = Root(EXAMPLE, WORK / "terraform", emulator.endpoint, variables=VARIABLES)
     root.init()
     state = {"done": 0, "planned": 0}
-    with _ticking(lambda: step.update(state["done"], state["planned"], "SQS takes 25 s each")):
+    with _ticking(
+        lambda: step.update(state["done"], state["planned"], "the provider waits 25 s for each SQS resource")
+    ):
         root.apply(lambda done, planned: state.update(done=done, planned=planned))
     step.finish(f"{state['done']} resources")
     outputs = root.output()
@@ -148,7 +150,7 @@ def _drive(consumer: Consumer, traffic: Traffic, screen: Screen) -> Run:
         consumer.tables.record_changes(table)
     screen.say(
         f"  {traffic.sent:,} messages, {traffic.duplicates / traffic.sent:.0%} of them duplicates; "
-        f"meanwhile the function is killed {len(KILL_AT)} times"
+        f"meanwhile the function is killed {len(KILL_AT)} times, all its processes"
     )
     step = screen.step("Sending and processing", traffic.sent)
     early = traffic.sent - sum(map(len, traffic.late))
@@ -272,11 +274,11 @@ The emulator is still up at {endpoint}. Look around:
 
   export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION=us-east-1
   export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-  aws dynamodb scan --table-name {consumer.business} --max-items 3
-  aws dynamodb scan --table-name {consumer.ledger} --max-items 3
-  aws sqs send-message --queue-url {outputs["queue_url"]} --message-body '{{"id": "mine-1", "total": 5}}'
-  aws sqs receive-message --queue-url {consumer.subscriber_url} --message-attribute-names All
-  aws logs tail {outputs["log_group_name"]} --since 1h
+  aws --endpoint-url $AWS_ENDPOINT_URL dynamodb scan --table-name {consumer.business} --max-items 3
+  aws --endpoint-url $AWS_ENDPOINT_URL dynamodb scan --table-name {consumer.ledger} --max-items 3
+  aws --endpoint-url $AWS_ENDPOINT_URL sqs send-message --queue-url {outputs["queue_url"]} --message-body '{{"id": "mine-1", "total": 5}}'
+  aws --endpoint-url $AWS_ENDPOINT_URL sqs receive-message --queue-url {consumer.subscriber_url} --message-attribute-names All
+  aws --endpoint-url $AWS_ENDPOINT_URL logs filter-log-events --log-group-name {outputs["log_group_name"]}
 
 Without the AWS command line, in .venv/bin/python with the same variables:
 

@@ -37,7 +37,7 @@ class Outcome(Enum):
 class Verdict:
     """An outcome with its reason.
 
-    reason: a code from a closed set. detail: for operators; of a dead event it may name fields of the body.
+    reason: one of the codes in docs/reasons.md. detail: for operators; of a dead event it may name fields of the body.
     notification: what has still to be published, where the outcome is applied or resumed.
     """
 

@@ -4,7 +4,7 @@
 class Rejected(Exception):
     """The event can never succeed, whatever is tried: it belongs in the dead-letter queue.
 
-    `reason` is a code from a closed set (it is logged and alarmed on). `detail` is for the operator who reads
+    `reason` is one of the codes in docs/reasons.md. `detail` is for the operator who reads
     the dead letter; it may name fields of the body, so it travels with the body and is never logged.
     """
 
