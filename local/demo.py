@@ -134,9 +134,7 @@ def _apply(emulator: Emulator, screen: Screen) -> Consumer:
     root = Root(EXAMPLE, WORK / "terraform", emulator.endpoint, variables=VARIABLES)
     root.init()
     state = {"done": 0, "planned": 0}
-    with _ticking(
-        lambda: step.update(state["done"], state["planned"], "the provider waits 25 s for each SQS resource")
-    ):
+    with _ticking(lambda: step.update(state["done"], state["planned"], "the provider waits 25 s for each queue")):
         root.apply(lambda done, planned: state.update(done=done, planned=planned))
     step.finish(f"{state['done']} resources")
     outputs = root.output()
@@ -268,17 +266,18 @@ def _show(report: Report, run: Run, seconds: float, screen: Screen) -> None:
 
 def _show_way_around(consumer: Consumer, screen: Screen) -> None:
     endpoint, outputs = consumer.emulator.endpoint, consumer.outputs
+    aws = f"aws --endpoint-url {endpoint}"  # version 1 of the command line does not read AWS_ENDPOINT_URL
     screen.console.print(
         f"""
 The emulator is still up at {endpoint}. Look around:
 
   export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION=us-east-1
   export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-  aws --endpoint-url $AWS_ENDPOINT_URL dynamodb scan --table-name {consumer.business} --max-items 3
-  aws --endpoint-url $AWS_ENDPOINT_URL dynamodb scan --table-name {consumer.ledger} --max-items 3
-  aws --endpoint-url $AWS_ENDPOINT_URL sqs send-message --queue-url {outputs["queue_url"]} --message-body '{{"id": "mine-1", "total": 5}}'
-  aws --endpoint-url $AWS_ENDPOINT_URL sqs receive-message --queue-url {consumer.subscriber_url} --message-attribute-names All
-  aws --endpoint-url $AWS_ENDPOINT_URL logs filter-log-events --log-group-name {outputs["log_group_name"]}
+  {aws} dynamodb scan --table-name {consumer.business} --max-items 3
+  {aws} dynamodb scan --table-name {consumer.ledger} --max-items 3
+  {aws} sqs send-message --queue-url {outputs["queue_url"]} --message-body '{{"id": "mine-1", "total": 5}}'
+  {aws} sqs receive-message --queue-url {consumer.subscriber_url} --message-attribute-names All
+  {aws} logs filter-log-events --log-group-name {outputs["log_group_name"]}
 
 Without the AWS command line, in .venv/bin/python with the same variables:
 
