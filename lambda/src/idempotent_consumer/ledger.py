@@ -131,9 +131,9 @@ class Ledger:
                 if not row:
                     return False, _UNDECIDED
                 verdict = judge_business_row(row, commit.event, write)
-                return True, self._settle_superseded(
-                    commit, budget
-                ) if verdict.outcome is Outcome.SUPERSEDED else verdict
+                if verdict.outcome is Outcome.SUPERSEDED:
+                    verdict = self._settle_superseded(commit, budget)
+                return True, verdict
         return False, _UNDECIDED
 
     def _settle_superseded(self, commit: Commit, budget: Budget) -> Verdict:
