@@ -223,6 +223,13 @@ def test_the_attribute_with_the_event_s_id_cannot_be_configured() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text", ["orders", "arn:aws:sns:eu-central-1:orders", "https://sns.eu-central-1.amazonaws.com"]
+)
+def test_a_topic_that_is_no_arn_is_refused(text: str) -> None:
+    assert refusal(NEEDED | {"TOPIC_ARN": text}) == f"TOPIC_ARN is {text!r}, not an ARN"
+
+
 def test_the_largest_notification_leaves_room_in_the_ledger_row() -> None:
     assert MAX_NOTIFICATION_BYTES == 350_000
 
