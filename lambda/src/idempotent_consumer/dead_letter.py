@@ -1,13 +1,12 @@
 """Sends a message that can never succeed to the dead-letter queue, with its reason."""
 
 import base64
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call
-from idempotent_consumer.message import Message
+from idempotent_consumer.message import REFUSED_CHARACTER, Message
 
 REASON = "dead_letter_reason"
 DETAIL = "dead_letter_detail"
@@ -17,7 +16,6 @@ DETAIL = "dead_letter_detail"
 _MAX_ATTRIBUTES = 10
 _MAX_BYTES = 262_144
 _MAX_DETAIL = 1_000
-_REFUSED_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 # A message with ten attributes, or as large as the queue allows, has no room for a reason: SQS's redrive takes it.
 _DOES_NOT_FIT = Verdict(Outcome.RETRY, "dead-letter-does-not-fit", "no room for a reason beside the message")
@@ -60,7 +58,7 @@ def _attributes(message: Message, reason: str, detail: str) -> dict[str, Any]:
     attributes = {name: _to_api(value) for name, value in producers.items()}
     if len(attributes) < _MAX_ATTRIBUTES:
         attributes[REASON] = {"DataType": "String", "StringValue": reason}
-    text = _REFUSED_CHARACTER.sub("?", detail)[:_MAX_DETAIL]
+    text = REFUSED_CHARACTER.sub("?", detail)[:_MAX_DETAIL]
     size = _bytes(message.body, attributes) + len(DETAIL) + len("String") + len(text.encode())
     if text and len(attributes) < _MAX_ATTRIBUTES and size <= _MAX_BYTES:
         attributes[DETAIL] = {"DataType": "String", "StringValue": text}

@@ -1,8 +1,12 @@
 """The SQS messages of one invocation."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+# What no message may hold: all but XML 1.0 characters (Amazon SQS API Reference, SendMessage).
+REFUSED_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class UnexpectedInvocation(ValueError):

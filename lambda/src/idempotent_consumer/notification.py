@@ -1,7 +1,6 @@
 """A notification as it is stored in the ledger row and published from there."""
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,15 +9,13 @@ from typing import Any
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import number_text
 from idempotent_consumer.json_text import dumps, loads
+from idempotent_consumer.message import REFUSED_CHARACTER
 from idempotent_consumer.plan import Notification
 from idempotent_consumer.rejection import Rejected
 
 MAX_ATTRIBUTES = 10
 # Amazon SQS Developer Guide, "Message attribute data types": 38 digits, as DynamoDB, but from 1e-128.
 _MIN_NUMBER_EXPONENT = -128
-
-# What a message body may hold (Amazon SQS API Reference, SendMessage): XML 1.0 characters.
-_REFUSED_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ def _message(message: Any) -> str:
     if message is None or message == "":
         raise Rejected("notification-empty", "SNS refuses an empty message")
     text = message if isinstance(message, str) else dumps(message)
-    if _REFUSED_CHARACTER.search(text):
+    if REFUSED_CHARACTER.search(text):
         raise Rejected("notification-characters", "the message holds a character that SQS subscribers cannot take")
     return text
 
@@ -111,7 +108,7 @@ def _attributes(values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 def _attribute(name: str, value: Any) -> tuple[str, str]:
     kind, text = _typed_text(name, value)
-    if not text or _REFUSED_CHARACTER.search(text):
+    if not text or REFUSED_CHARACTER.search(text):
         raise Rejected("notification-attribute", f"{name}: empty, or with a character that SNS cannot take")
     return kind, text
 
