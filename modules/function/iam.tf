@@ -21,7 +21,7 @@ data "aws_iam_policy_document" "worker" {
 
   statement {
     sid       = "ReadAndMarkLedger"
-    actions   = ["dynamodb:GetItem", "dynamodb:PartiQLUpdate"]
+    actions   = ["dynamodb:BatchGetItem", "dynamodb:PartiQLUpdate"]
     resources = [var.ledger_table_arn]
   }
 

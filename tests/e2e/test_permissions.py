@@ -28,7 +28,7 @@ def test_every_action_of_the_role_is_taken_away_by_a_test_below(standard: Pipeli
     document = _read(emulator, standard.role)
     actions = {action for statement in document["Statement"] for action in _listed(statement["Action"])}
     assert actions - NOT_CHECKED_HERE == {
-        "dynamodb:GetItem",
+        "dynamodb:BatchGetItem",
         "dynamodb:PartiQLUpdate",
         "dynamodb:PutItem",
         "sns:Publish",
@@ -50,10 +50,10 @@ def test_without_put_item_nothing_is_committed(
     assert standard.business_row(event_id) is not None
 
 
-def test_without_get_item_a_row_in_the_way_is_not_judged(standard: Pipeline, emulator: Emulator, event_id: str) -> None:
+def test_without_batch_get_item_a_row_in_the_way_is_not_judged(standard: Pipeline, emulator: Emulator, event_id: str) -> None:
     standard.put_business_row({"id": event_id, "owner": "somebody else"})
     body = {"id": event_id}
-    with _taken_away(standard, emulator, "dynamodb:GetItem") as wait_for_refusal:
+    with _taken_away(standard, emulator, "dynamodb:BatchGetItem") as wait_for_refusal:
         standard.send(body)
         wait_for_refusal()
         assert standard.dead_letters(body) == []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from idempotent_consumer import aws, telemetry
+from idempotent_consumer import aws, consumer, group_commit, grouping, telemetry
 from idempotent_consumer.aws import Clients
 from tests.handler.support import NOW_MS, Cloud
 
@@ -63,6 +63,15 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     attempts: list[int] = []
     monkeypatch.setattr(aws, "pause", attempts.append)
     return attempts
+
+
+@pytest.fixture(autouse=True)
+def _alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the marker `alone`, each event has a transaction of its own, so that a call's number names one event."""
+    if request.node.get_closest_marker("alone"):
+        monkeypatch.setattr(grouping, "MAX_EVENTS", 1)
+        monkeypatch.setattr(group_commit, "MAX_EVENTS", 1)
+        monkeypatch.setattr(consumer, "PART", 25)
 
 
 @pytest.fixture

@@ -43,10 +43,10 @@ BILLING: dict[str, Any] = {"CONSUMER_NAME": "billing", "LEDGER_TABLE": BILLING_L
 
 # The three calls that a new event costs.
 COMMIT, PUBLISH, MARK = "TransactWriteItems", "PublishBatch", "BatchExecuteStatement"
-READ, PUT, BURY = "GetItem", "PutItem", "SendMessage"
+READ, PUT, BURY = "BatchGetItem", "PutItem", "SendMessage"
 _OPERATIONS = {
     "transact_write_items": COMMIT,
-    "get_item": READ,
+    "batch_get_item": READ,
     "put_item": PUT,
     "batch_execute_statement": MARK,
     "publish_batch": PUBLISH,
@@ -433,9 +433,15 @@ def _fifo_ids(message: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return system.get("MessageGroupId"), system.get("MessageDeduplicationId")
 
 
+def events_of(transaction: Mapping[str, Any]) -> list[str]:
+    """The events that a transaction commits, in its order: those of its ledger rows."""
+    items = [action["Put"]["Item"] for action in transaction["TransactItems"]]
+    return [item["event_id"]["S"] for item in items if "status" in item and "fingerprint" in item]
+
+
 def _effects(operation: str, request: Mapping[str, Any], answer: Any) -> list[tuple[str, str]]:
     if operation == COMMIT:
-        return [("committed", request["TransactItems"][0]["Put"]["Item"]["event_id"]["S"])]
+        return [("committed", event_id) for event_id in events_of(request)]
     if operation == PUT:
         return [("superseded", request["Item"]["event_id"]["S"])]
     if operation == PUBLISH:

@@ -125,6 +125,7 @@ def test_copies_far_apart_in_a_large_batch_are_published_once(cloud: Cloud, metr
     assert (counted["Applied"], counted["Resumed"], counted["Duplicates"]) == (30, 0, 30)
 
 
+@pytest.mark.alone
 def test_failed_publish_of_a_large_batch_is_made_up_for_by_a_later_copy(cloud: Cloud) -> None:
     batch = [record(f"m-{number}", {"id": f"o-{number % 30}"}) for number in range(31)]
     failed = {"Id": "0", "Code": "InternalError", "SenderFault": False}

@@ -262,6 +262,7 @@ def play(scenario: Scenario, new_cloud: NewCloud, *faults: tuple[str, int]) -> N
     check_invariants(scenario, cloud)
 
 
+@pytest.mark.alone
 def test_batches_hold_what_they_are_meant_to_hold(new_cloud: NewCloud) -> None:
     scenario = standard()
     cloud = scenario.cloud(new_cloud)

@@ -90,6 +90,7 @@ def test_body_nested_too_deep_is_dead_lettered_alone(cloud: Cloud, depth: int, l
 
 
 @pytest.mark.case("C03")
+@pytest.mark.alone
 def test_client_that_raises_in_a_commit_fails_its_record_alone(cloud: Cloud) -> None:
     cloud.on(COMMIT, raises=TypeError("text"), calls=[2])
     assert cloud.deliver(*ORDERS) == reported("m-2")
@@ -149,6 +150,7 @@ def test_invocation_raises_where_nothing_of_the_batch_could_be_settled(
     assert counted["ReceiveCount"] == [1, 1, 1]
 
 
+@pytest.mark.alone
 def test_one_settled_record_is_enough_for_an_answer(cloud: Cloud, metrics: Metrics) -> None:
     cloud.on(COMMIT, raises=client_error("AccessDeniedException"), calls=[1, 2])
     assert cloud.deliver(*ORDERS) == reported("m-1", "m-2")
@@ -218,6 +220,7 @@ def test_metrics_are_one_line_of_the_embedded_format(cloud: Cloud, metrics: Metr
     assert counted["ReceiveCount"] == [1, 3]
 
 
+@pytest.mark.alone
 def test_age_of_reported_records_is_not_counted(cloud: Cloud, metrics: Metrics) -> None:
     cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[1])
     cloud.deliver(*ORDERS)
@@ -227,6 +230,7 @@ def test_age_of_reported_records_is_not_counted(cloud: Cloud, metrics: Metrics) 
 
 
 @pytest.mark.case("C03")
+@pytest.mark.alone
 def test_metrics_that_fail_do_not_change_the_answer(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: object) -> None:
         raise BrokenPipeError
@@ -259,10 +263,12 @@ class TestLogThatCannotBeWritten:
         assert cloud.reasons() == ["bad-json"]
         assert cloud.statuses() == {"o-1": "sent", "o-3": "sent"}
 
+    @pytest.mark.alone
     def test_failures_are_reported_all_the_same(self, cloud: Cloud) -> None:
         cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[2])
         assert cloud.deliver(*ORDERS) == reported("m-2")
 
+    @pytest.mark.alone
     def test_faults_are_reported_all_the_same(self, cloud: Cloud) -> None:
         cloud.on(COMMIT, raises=TypeError("text"), calls=[2])
         assert cloud.deliver(*ORDERS) == reported("m-2")
@@ -375,6 +381,7 @@ def test_applied_events_are_not_logged(cloud: Cloud, caplog: pytest.LogCaptureFi
     assert caplog.records == []
 
 
+@pytest.mark.alone
 def test_misconfiguration_is_logged_as_an_error(cloud: Cloud, caplog: pytest.LogCaptureFixture) -> None:
     cloud.on(COMMIT, raises=client_error("AccessDeniedException"), calls=[1])
     cloud.deliver(*ORDERS)

@@ -56,6 +56,7 @@ def test_event_sent_again_after_the_five_minutes_of_the_queue_is_a_duplicate(fif
 
 
 @pytest.mark.case("C04")
+@pytest.mark.alone
 def test_record_to_retry_blocks_all_that_follow_in_its_group(
     fifo_cloud: Cloud, metrics: Metrics, logged: Logged
 ) -> None:
@@ -71,6 +72,7 @@ def test_record_to_retry_blocks_all_that_follow_in_its_group(
 
 
 @pytest.mark.case("C04", "C06")
+@pytest.mark.alone
 def test_blocked_records_are_processed_when_they_come_again(fifo_cloud: Cloud) -> None:
     consumer = fifo_cloud.consumer()
     fifo_cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[1])
@@ -80,6 +82,7 @@ def test_blocked_records_are_processed_when_they_come_again(fifo_cloud: Cloud) -
     assert [event_id for what, event_id in fifo_cloud.history if what == "committed"] == ["o-1", "o-2"]
 
 
+@pytest.mark.alone
 def test_groups_do_not_wait_for_each_other(fifo_cloud: Cloud) -> None:
     fifo_cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[1])
     answer = fifo_cloud.deliver(order(1, "a"), order(2, "b"), order(3, "a"), order(4, "b"))
@@ -94,6 +97,7 @@ def test_poison_behind_a_record_to_retry_stays_in_the_queue(fifo_cloud: Cloud) -
     assert fifo_cloud.dead_letters() == []
 
 
+@pytest.mark.alone
 def test_pending_event_behind_a_record_to_retry_stays_pending(fifo_cloud: Cloud) -> None:
     fifo_cloud.commit_without_publishing(order(2))
     fifo_cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[1])
@@ -133,6 +137,7 @@ def test_record_before_the_one_whose_publish_fails_is_deleted(fifo_cloud: Cloud)
     assert fifo_cloud.deliver(order(1), order(2), order(3)) == reported("m-2", "m-3")
 
 
+@pytest.mark.alone
 def test_fault_of_our_own_blocks_its_group(fifo_cloud: Cloud) -> None:
     fifo_cloud.on(COMMIT, raises=TypeError("text"), calls=[2])
     answer = fifo_cloud.deliver(order(1, "a"), order(2, "a"), order(3, "a"), order(4, "b"))
@@ -152,6 +157,7 @@ def test_dead_letter_is_sent_before_the_next_event_of_the_group_is_committed(fif
     ]
 
 
+@pytest.mark.alone
 def test_conflict_is_sent_before_the_next_event_of_the_group_is_committed(fifo_cloud: Cloud) -> None:
     fifo_cloud.store(BUSINESS, {"id": {"S": "o-2"}, "owner": {"S": "somebody else"}})
     assert fifo_cloud.deliver(order(1), order(2), order(3)) == NOTHING_FAILED
@@ -222,6 +228,7 @@ def test_misconfigured_head_with_its_blocked_group_raises(fifo_cloud: Cloud) -> 
     assert fifo_cloud.count(COMMIT) == 1
 
 
+@pytest.mark.alone
 def test_real_records_of_a_fifo_queue_are_settled_group_by_group(fifo_cloud: Cloud) -> None:
     records = fixture("sqs_fifo")["Records"]
     fifo_cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[1])
@@ -242,6 +249,7 @@ def s3_body(*keys: str | None) -> dict[str, Any]:
     return {"Records": [{"s3": {"bucket": {"name": "b"}, "object": {"key": key, "sequencer": "1"}}} for key in keys]}
 
 
+@pytest.mark.alone
 def test_event_to_retry_blocks_the_later_events_of_its_message(fifo_cloud: Cloud) -> None:
     fifo_cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[2])
     message = record("m-1", s3_body("a", "b", "c"), group="g")
@@ -269,6 +277,7 @@ def test_dead_event_before_others_of_its_message_leaves_them_to_the_redrive_poli
     assert fifo_cloud.ledger() == {}
 
 
+@pytest.mark.alone
 def test_group_that_is_held_in_the_first_part_of_a_large_batch_is_held_in_the_next(fifo_cloud: Cloud) -> None:
     """Lambda hands over ten records of a FIFO queue at most; the order must not hang on that."""
     fifo_cloud.on(PUBLISH, raises=client_error("InternalError", PUBLISH), calls=[1])
@@ -283,12 +292,14 @@ def test_group_that_is_held_in_the_first_part_of_a_large_batch_is_held_in_the_ne
 # A standard queue
 
 
+@pytest.mark.alone
 def test_record_to_retry_blocks_nothing_on_a_standard_queue(cloud: Cloud) -> None:
     cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[1])
     assert cloud.deliver(record("m-1", {"id": "o-1"}), record("m-2", {"id": "o-2"})) == reported("m-1")
     assert cloud.statuses() == {"o-2": "sent"}
 
 
+@pytest.mark.alone
 def test_message_group_of_a_fair_queue_is_no_order(cloud: Cloud) -> None:
     records = fixture("sqs_standard_fair")["Records"]
     for fair in records:

@@ -43,6 +43,7 @@ FOREIGN = {"id": {"S": KEYS[1]}, "owner": {"S": "somebody else"}}
 
 
 @pytest.mark.case("C18")
+@pytest.mark.alone
 def test_each_record_of_a_message_is_an_event_of_its_own(cloud: Cloud) -> None:
     assert cloud.deliver(record("m-1", BODY), **S3) == NOTHING_FAILED
     assert cloud.statuses() == dict.fromkeys(IDS, "sent")
@@ -52,6 +53,7 @@ def test_each_record_of_a_message_is_an_event_of_its_own(cloud: Cloud) -> None:
 
 
 @pytest.mark.case("C18")
+@pytest.mark.alone
 def test_message_comes_back_for_one_event_and_the_others_are_duplicates_then(cloud: Cloud, metrics: Metrics) -> None:
     cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[2])
     assert cloud.deliver(record("m-1", BODY), **S3) == reported("m-1")
@@ -64,10 +66,11 @@ def test_message_comes_back_for_one_event_and_the_others_are_duplicates_then(clo
     assert (counted["Applied"], counted["Duplicates"]) == (1, 2)
 
 
+@pytest.mark.alone
 def test_message_goes_to_the_dead_letter_queue_once_all_its_events_are_settled(cloud: Cloud) -> None:
     cloud.store(BUSINESS, FOREIGN)
     assert cloud.deliver(record("m-1", body(None, None, BAD)), **S3) == NOTHING_FAILED
-    assert cloud.operations == [COMMIT, COMMIT, "GetItem", PUBLISH, MARK, BURY]
+    assert cloud.operations == [COMMIT, COMMIT, "BatchGetItem", PUBLISH, MARK, BURY]
     assert cloud.statuses() == {IDS[0]: "sent"}
     (letter,) = cloud.dead_letters()
     assert letter.body == record("m-1", body(None, None, BAD))["body"]
@@ -89,6 +92,7 @@ def test_detail_names_duplicates_and_superseded_events_too(cloud: Cloud) -> None
 
 
 @pytest.mark.parametrize("failing", [COMMIT, PUBLISH, MARK])
+@pytest.mark.alone
 def test_message_with_an_event_to_retry_is_no_dead_letter_yet(cloud: Cloud, failing: str) -> None:
     cloud.on(failing, raises=client_error("InternalServerError", failing), calls=[1])
     message = record("m-1", body(None, BAD, None))
@@ -126,6 +130,7 @@ def test_one_partly_failed_publish_holds_its_message_back(cloud: Cloud) -> None:
     assert cloud.statuses() == {IDS[0]: "sent", IDS[1]: "pending", IDS[2]: "sent"}
 
 
+@pytest.mark.alone
 def test_other_messages_of_the_batch_are_not_touched(cloud: Cloud) -> None:
     cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[2])
     single = fixture("body_s3_put_percent_key")

@@ -288,7 +288,7 @@ def test_row_over_400_kb_is_dead_lettered_before_it_is_written(cloud: Cloud) -> 
     cloud.on(BURY, answers={})  # SQS takes 1 MiB, moto less
     event = record("m-1", {"id": "o-1", "text": "x" * 410_000})
     assert cloud.deliver(event, NOTIFICATION_MESSAGE="id") == NOTHING_FAILED
-    assert cloud.operations == ["GetItem", "SendMessage"]
+    assert cloud.operations == ["BatchGetItem", "SendMessage"]
     attributes = cloud.requests(BURY)[0]["MessageAttributes"]
     assert attributes["dead_letter_reason"]["StringValue"] == "item-too-large"
     assert cloud.ledger() == {}
@@ -331,7 +331,7 @@ def test_event_older_than_the_stored_version_is_superseded(cloud: Cloud) -> None
     cloud.forget()
     answer = cloud.deliver(record("m-2", {"id": "s-1", "event": "e-1", "version": 1}), EVENT_ID="event", **NEWER)
     assert answer == {"batchItemFailures": []}
-    assert cloud.operations == ["TransactWriteItems", "GetItem", "PutItem"]
+    assert cloud.operations == ["TransactWriteItems", "BatchGetItem", "PutItem"]
     assert cloud.rows()["s-1"]["event"] == {"S": "e-2"}
     assert cloud.notified() == ["e-2"]
     assert cloud.statuses() == {"e-2": "sent", "e-1": "sent"}
@@ -380,6 +380,7 @@ def test_throttled_event_is_reported(cloud: Cloud) -> None:
 
 
 @pytest.mark.case("C01", "C03", "C08")
+@pytest.mark.alone
 def test_only_the_failing_record_of_a_batch_is_reported(cloud: Cloud) -> None:
     cloud.on(COMMIT, raises=client_error("InternalServerError"), calls=[2])
     answer = cloud.deliver(*(record(f"m-{number}", {"id": f"o-{number}"}) for number in (1, 2, 3)))
@@ -397,6 +398,7 @@ def test_whole_batch_that_comes_back_is_harmless(cloud: Cloud) -> None:
     assert cloud.count(PUBLISH) == 1
 
 
+@pytest.mark.alone
 def test_every_outcome_in_one_batch(cloud: Cloud, metrics: Metrics) -> None:
     newer: dict[str, Any] = {"EVENT_ID": "event", **NEWER}
     cloud.deliver(record("m-0", {"id": "s-1", "event": "sent", "version": 5}), **newer)

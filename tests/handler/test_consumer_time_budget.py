@@ -43,6 +43,7 @@ def test_nothing_is_lost_when_time_comes_back(cloud: Cloud) -> None:
     assert set(cloud.statuses().values()) == {"sent"}
 
 
+@pytest.mark.alone
 def test_events_for_which_no_time_is_left_are_reported_and_the_others_settled(cloud: Cloud) -> None:
     answer = cloud.deliver(*ORDERS, context=Context(cloud, 12_000, {COMMIT: 3_500}))
     assert answer == reported("m-2", "m-3")
@@ -109,6 +110,7 @@ def test_out_of_time_between_two_attempts_at_a_common_step_reports_the_rest(clou
     assert set(cloud.statuses().values()) == {"pending"}
 
 
+@pytest.mark.alone
 def test_second_call_of_a_large_publish_is_not_started_out_of_time(cloud: Cloud) -> None:
     batch = [record(f"m-{number}", {"id": f"o-{number}"}) for number in range(12)]
     answer = cloud.deliver(*batch, context=Context(cloud, 20_000, {PUBLISH: 12_600}))
@@ -117,6 +119,7 @@ def test_second_call_of_a_large_publish_is_not_started_out_of_time(cloud: Cloud)
     assert set(cloud.statuses().values()) == {"pending"}
 
 
+@pytest.mark.alone
 def test_fifo_group_that_runs_out_of_time_is_reported_from_there_on(fifo_cloud: Cloud) -> None:
     batch = [record(f"m-{number}", {"id": f"o-{number}"}, group="g") for number in range(5)]
     answer = fifo_cloud.deliver(*batch, context=Context(fifo_cloud, 12_000, {COMMIT: 1_000}))
@@ -125,6 +128,7 @@ def test_fifo_group_that_runs_out_of_time_is_reported_from_there_on(fifo_cloud: 
     assert fifo_cloud.operations == [COMMIT, COMMIT, COMMIT, PUBLISH, MARK]
 
 
+@pytest.mark.alone
 def test_large_batch_settles_its_first_part_before_it_begins_the_next(cloud: Cloud) -> None:
     """A batch that takes longer than the function may still gets on, part by part."""
     batch = [record(f"m-{number}", {"id": f"o-{number}"}) for number in range(100)]

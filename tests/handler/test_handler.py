@@ -42,6 +42,7 @@ def handler(made: list[Clients]) -> Handler:
 
 
 @pytest.mark.case("C06")
+@pytest.mark.alone
 def test_handler_is_made_once_and_runs_twice_in_one_process(
     handler: Handler, made: list[Clients], cloud: Cloud
 ) -> None:

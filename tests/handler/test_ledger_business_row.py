@@ -63,7 +63,7 @@ def test_ledger_read_that_finds_the_event_pending_publishes_it(cloud: Cloud, mod
     refuse_business_row(cloud, cloud.rows()["s-1"])
     assert cloud.deliver(record("m-1", EVENT), **mode) == NOTHING_FAILED
     assert cloud.operations == [COMMIT, READ, PUBLISH, MARK]
-    assert cloud.requests(READ)[0]["ConsistentRead"] is True
+    assert cloud.requests(READ)[0]["RequestItems"][LEDGER]["ConsistentRead"] is True
     assert cloud.notified() == ["e-1"]
     assert cloud.statuses() == {"e-1": "sent"}
     assert cloud.dead_letters() == []
@@ -109,7 +109,7 @@ def test_own_row_with_the_same_content_is_a_duplicate_whose_ledger_row_has_expir
     row = stored(cloud, EVENT, mode)
     assert (row["event_id"], row["event_consumer"]) == ({"S": "e-1"}, {"S": "orders"})
     assert cloud.deliver(record("m-1", EVENT), **mode) == NOTHING_FAILED
-    assert cloud.operations == ["TransactWriteItems", "GetItem"]
+    assert cloud.operations == ["TransactWriteItems", "BatchGetItem"]
     assert cloud.rows() == {"s-1": row}
     assert cloud.ledger() == {}
     assert cloud.notified() == ["e-1"]
@@ -185,7 +185,7 @@ def test_newer_overwrites_an_older_version(cloud: Cloud) -> None:
 def test_newer_leaves_a_version_that_is_not_older(cloud: Cloud, stored_version: Any, version: Any) -> None:
     row = stored(cloud, {**EVENT, "event": "e-0", "version": stored_version}, NEWER)
     assert cloud.deliver(record("m-1", {**EVENT, "version": version}), **NEWER) == NOTHING_FAILED
-    assert cloud.operations == ["TransactWriteItems", "GetItem", "PutItem"]
+    assert cloud.operations == ["TransactWriteItems", "BatchGetItem", "PutItem"]
     assert cloud.rows() == {"s-1": row}
     assert cloud.statuses() == {"e-1": "sent"}
     assert cloud.notified() == ["e-0"]

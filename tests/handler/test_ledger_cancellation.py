@@ -106,9 +106,9 @@ def test_missing_item_is_read_consistently_and_a_pending_row_is_published(cloud:
     pending_row(cloud)
     refuse(cloud, FAILED, "None")
     assert cloud.deliver(record("m-1", ORDER)) == NOTHING_FAILED
-    assert cloud.operations == ["TransactWriteItems", "GetItem", "PublishBatch", "BatchExecuteStatement"]
+    assert cloud.operations == ["TransactWriteItems", "BatchGetItem", "PublishBatch", "BatchExecuteStatement"]
     assert cloud.requests(READ) == [
-        {"TableName": "orders-processed-events", "Key": {"event_id": {"S": "o-1"}}, "ConsistentRead": True}
+        {"RequestItems": {"orders-processed-events": {"Keys": [{"event_id": {"S": "o-1"}}], "ConsistentRead": True}}}
     ]
     assert cloud.notified() == ["o-1"]
 
@@ -144,7 +144,7 @@ def test_deciding_read_that_fails_is_no_verdict(cloud: Cloud, logged: Logged) ->
     refuse(cloud, FAILED, "None")
     cloud.on(READ, raises=client_error("InternalServerError", READ))
     assert cloud.deliver(record("m-1", ORDER)) == reported("m-1")
-    assert logged() == [("m-1", "retry", "unavailable", "GetItem: InternalServerError")]
+    assert logged() == [("m-1", "retry", "unavailable", "BatchGetItem: InternalServerError")]
 
 
 # The answer does not say which action was refused
@@ -214,6 +214,7 @@ class TestPassingReasons:
         assert cloud.history == [("committed", "o-1"), ("published", "o-1"), ("marked", "o-1")]
         assert pauses == [0]
 
+    @pytest.mark.alone
     def test_attempts_are_bounded_and_the_record_is_reported(
         self, cloud: Cloud, reasons: tuple[str, str], pauses: list[int]
     ) -> None:
@@ -253,7 +254,7 @@ class TestReasonsThatCanNeverSucceed:
     def test_event_is_rejected_once_the_ledger_knows_nothing(self, cloud: Cloud, code: str, index: int) -> None:
         refuse(cloud, *(code if place == index else "None" for place in (0, 1)))
         assert cloud.deliver(record("m-1", ORDER)) == NOTHING_FAILED
-        assert cloud.operations == ["TransactWriteItems", "GetItem", "SendMessage"]
+        assert cloud.operations == ["TransactWriteItems", "BatchGetItem", "SendMessage"]
         (letter,) = cloud.dead_letters()
         assert (letter.reason, letter.detail) == ("refused-by-dynamodb", f"TransactWriteItems: {code}")
 
@@ -264,6 +265,7 @@ class TestReasonsThatCanNeverSucceed:
         assert cloud.dead_letters() == []
         assert cloud.notified() == ["o-1"]
 
+    @pytest.mark.alone
     def test_only_that_event_of_the_batch_is_rejected(self, cloud: Cloud, code: str, index: int) -> None:
         refuse(cloud, *(code if place == index else "None" for place in (0, 1)), calls=[2])
         answer = cloud.deliver(*(record(f"m-{number}", {"id": f"o-{number}"}) for number in (1, 2, 3)))

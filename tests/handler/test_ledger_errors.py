@@ -75,6 +75,7 @@ class TestRefusalOfTheWholeTransaction:
         assert cloud.dead_letters() == []
 
     @pytest.mark.case("C30")
+    @pytest.mark.alone
     def test_others_of_the_batch_are_committed(self, cloud: Cloud, code: str) -> None:
         cloud.on(COMMIT, raises=client_error(code), calls=[2])
         answer = cloud.deliver(*(record(f"m-{number}", {"id": f"o-{number}"}) for number in (1, 2, 3)))
@@ -168,6 +169,7 @@ def test_request_token_is_never_derived_from_the_event(cloud: Cloud) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
+@pytest.mark.alone
 def test_missing_right_or_table_is_a_misconfiguration_of_the_events_it_touches(
     cloud: Cloud, error: Exception, detail: str, logged: Logged, metrics: Callable[[], dict[str, Any]]
 ) -> None:

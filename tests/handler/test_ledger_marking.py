@@ -44,6 +44,7 @@ def statement_errors(codes: dict[int, str]) -> Answer:
 
 
 @pytest.mark.case("C61")
+@pytest.mark.alone
 def test_nothing_is_marked_before_it_is_published(cloud: Cloud) -> None:
     cloud.deliver(*ORDERS)
     assert cloud.operations == [COMMIT, COMMIT, COMMIT, PUBLISH, MARK]

@@ -12,6 +12,7 @@ from idempotent_consumer.plan import Plan
 from idempotent_consumer.rejection import Rejected
 from tests.handler.support import (
     BURY,
+    LEDGER,
     MARK,
     NOTHING_FAILED,
     PUBLISH,
@@ -41,7 +42,7 @@ class TestEventThatTheSettingsReject:
     def test_unknown_event_goes_to_the_dead_letter_queue(self, cloud: Cloud, settings: dict[str, Any]) -> None:
         assert cloud.deliver(record("m-1", ORDER), **settings) == NOTHING_FAILED
         assert cloud.operations == [READ, BURY]
-        assert cloud.requests(READ)[0]["ConsistentRead"] is True
+        assert cloud.requests(READ)[0]["RequestItems"][LEDGER]["ConsistentRead"] is True
         assert len(cloud.dead_letters()) == 1
         assert cloud.ledger() == {}
 

@@ -209,6 +209,7 @@ def test_attributes_count_for_the_bytes_of_a_batch(cloud: Cloud) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
+@pytest.mark.alone
 def test_published_records_are_reported_when_the_call_fails(
     cloud: Cloud, error: Exception, reason: str, logged: Logged
 ) -> None:

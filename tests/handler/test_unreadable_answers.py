@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from botocore.parsers import ResponseParserError
 
 from tests.handler.support import (
@@ -56,6 +57,7 @@ def test_second_marking_of_30_events_fails_only_its_own_five(cloud: Cloud, logge
     }
 
 
+@pytest.mark.alone
 def test_commit_that_took_effect_is_published_by_the_next_delivery(cloud: Cloud, logged: Logged) -> None:
     batch = [record("m-1", {"id": "o-1"}), record("m-2", {"id": "o-2"})]
     cloud.on(COMMIT, raises=UNREADABLE, after=True, calls=[1])
@@ -70,7 +72,7 @@ def test_read_of_the_ledger_gives_no_verdict(cloud: Cloud, logged: Logged) -> No
     cloud.on(READ, raises=UNREADABLE)
     rejected = record("m-1", {"id": "o-1", "event_id": "other"})
     assert cloud.deliver(rejected, record("m-2", {"id": "o-2"})) == reported("m-1")
-    assert logged() == [("m-1", "retry", "unavailable", "GetItem: ResponseParserError")]
+    assert logged() == [("m-1", "retry", "unavailable", "BatchGetItem: ResponseParserError")]
     assert cloud.dead_letters() == []
 
 

@@ -28,7 +28,7 @@ DEFAULT = {
     ("sqs:SendMessage", DEAD_LETTER_QUEUE): "SendMessage(Batch) of rejected and conflicting messages",
     ("dynamodb:PutItem", LEDGER): "TransactWriteItems: the ledger row; PutItem of superseded events",
     ("dynamodb:PutItem", BUSINESS): "TransactWriteItems: the business row",
-    ("dynamodb:GetItem", LEDGER): "GetItem: what was decided before",
+    ("dynamodb:BatchGetItem", LEDGER): "BatchGetItem: what was decided before",
     ("dynamodb:PartiQLUpdate", LEDGER): "BatchExecuteStatement: UPDATE marks rows as sent",
     ("sns:Publish", TOPIC): "PublishBatch",
     ("logs:CreateLogStream", LOG_GROUP): "Lambda opens a stream for each environment of the function",

@@ -47,7 +47,8 @@ class Verdict:
     notification: "RenderedNotification | None" = None
 
 
-# The verdict until an event's turn comes.
+# The verdict until there is another. Should it ever be the last one, the message comes back.
+UNDECIDED = Verdict(Outcome.RETRY, "fault", "its turn never came")
 BLOCKED = Verdict(Outcome.BLOCKED, "group-blocked", "an earlier message of its group is not settled")
 
 _WORST_FIRST = (Outcome.RETRY, Outcome.BLOCKED, Outcome.CONFLICT, Outcome.REJECTED)

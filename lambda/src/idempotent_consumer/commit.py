@@ -1,7 +1,7 @@
 """From an event and its plan to the transaction of both, and the verdict on a row that stands in its way."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -29,17 +29,25 @@ _ROW_EXISTS = Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stor
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One business action of the transaction, with what is needed to judge its refusal."""
+    """One business action of the transaction, with what is needed to judge its refusal.
+
+    key: the same for two writes of one row. size: bytes of the row.
+    """
 
     action: Mapping[str, Any]
     mode: WriteMode
     version: AttributeValue | None
     consumer: AttributeValue
+    key: Hashable = None
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """An event ready to be committed: all that can be checked without AWS has been checked."""
+    """An event ready to be committed: all that can be checked without AWS has been checked.
+
+    size: bytes of all its rows.
+    """
 
     event: Event
     ledger_table: str
@@ -47,6 +55,17 @@ class Commit:
     ledger_item_as_sent: Item
     writes: Sequence[Write]
     notification: RenderedNotification | None
+    size: int = 0
+
+    @property
+    def actions(self) -> int:
+        """How many actions of a transaction it takes."""
+        return 1 + len(self.writes)
+
+    @property
+    def rows(self) -> list[Hashable]:
+        """What it writes: one transaction takes each row once."""
+        return [self.event.id, *(write.key for write in self.writes)]
 
     def transaction(self) -> list[dict[str, Any]]:
         """The actions of `TransactWriteItems`; the ledger's is the first."""
@@ -78,14 +97,16 @@ def prepare(event: Event, plan: Plan, message_id: str, now_ms: int, settings: Se
         "message_id": {"S": message_id},
     }
     ledger_item = {**identity, **(_pending_attributes(event, rendered) if rendered else sent)}
-    check_size(ledger_item, "the ledger row")
+    size = check_size(ledger_item, "the ledger row")
+    writes = [_write(put, event, settings) for put in plan.writes]
     return Commit(
         event=event,
         ledger_table=settings.ledger_table,
         ledger_item=ledger_item,
         ledger_item_as_sent={**identity, **sent},
-        writes=[_write(put, event, settings) for put in plan.writes],
+        writes=writes,
         notification=rendered,
+        size=size + sum(write.size for write in writes),
     )
 
 
@@ -149,14 +170,24 @@ def _write(put: Put, event: Event, settings: Settings) -> Write:
             raise Rejected("reserved-attribute", "event_version is written by the consumer; select another name")
         values["event_version"] = put.version
     item = to_item(values)
-    check_size(item, f"the row in {settings.business_table}")
+    size = check_size(item, f"the row in {settings.business_table}")
     action = {
         "TableName": settings.business_table,
         "Item": item,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         **_condition(put.mode, settings.hash_key.name, item),
     }
-    return Write({"Put": action}, put.mode, version, item["event_consumer"])
+    return Write({"Put": action}, put.mode, version, item["event_consumer"], _row(item, settings), size)
+
+
+def _row(item: Item, settings: Settings) -> Hashable:
+    """What tells the row from others. DynamoDB compares numbers by value: 1 and 1.0 are one key."""
+    key: list[Hashable] = [settings.business_table]
+    for attribute in (settings.hash_key, settings.range_key):
+        if attribute is not None:
+            ((kind, text),) = item[attribute.name].items()
+            key.append(Decimal(text) if kind == "N" else text)
+    return tuple(key)
 
 
 def _with_identity(values: Mapping[str, Any], event: Event, consumer_name: str) -> dict[str, Any]:

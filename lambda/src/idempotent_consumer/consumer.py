@@ -5,16 +5,17 @@ does not hold is new, one that is `pending` is published again from its row, one
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from idempotent_consumer import telemetry
-from idempotent_consumer.answer import BLOCKED, Outcome, Verdict, partial_batch_response
+from idempotent_consumer.answer import Outcome, Verdict, partial_batch_response
 from idempotent_consumer.aws import MISCONFIGURED_REASONS, Budget, Clients, LambdaContext
-from idempotent_consumer.commit import Commit, prepare, sent_attributes
+from idempotent_consumer.commit import prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import (
     Delivery,
+    Reading,
     Work,
     awaiting_publishing,
     fail_events,
@@ -24,6 +25,7 @@ from idempotent_consumer.delivery import (
 )
 from idempotent_consumer.envelope import Data, open_envelope
 from idempotent_consumer.event import Event, fingerprint, read_event_id
+from idempotent_consumer.group_commit import GroupCommit, fault
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.outbox import Outbox
@@ -32,8 +34,8 @@ from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Settings
 
 # A large batch goes through all steps part by part. Were it committed as a whole first, a batch that takes longer
-# than the function may would be committed time and again and never published. 25: what one marking call takes.
-SLICE = 25
+# than the function may would be committed time and again and never published. So many fill a transaction.
+PART = 50
 
 
 class Misconfigured(RuntimeError):
@@ -50,6 +52,7 @@ class Consumer:
         self._settings = settings
         self._planner = planner
         self._ledger = Ledger(clients.dynamodb, settings.ledger_table)
+        self._group_commit = GroupCommit(self._ledger, self._plan)
         self._outbox = Outbox(clients.sns, settings.topic_arn)
         self._dead_letters = DeadLetterQueue(clients.sqs, settings.dead_letter_queue_url)
 
@@ -59,14 +62,23 @@ class Consumer:
         Raises UnexpectedInvocation when these are no SQS records, Misconfigured when nothing could be settled.
         """
         budget = Budget(context)
-        messages = read_messages(invocation)
         deliveries: list[Delivery] = []
         held: set[str] = set()
-        for start in range(0, len(messages), SLICE):
-            part = [self._open(message) for message in messages[start : start + SLICE]]
+        for part in self._parts(read_messages(invocation)):
             self._process(part, held, budget)
             deliveries += part
         return self._answer(deliveries)
+
+    def _parts(self, messages: Sequence[Message]) -> Iterator[list[Delivery]]:
+        """The messages in order, opened, in parts of 50 events or a little more."""
+        part: list[Delivery] = []
+        for message in messages:
+            part.append(self._open(message))
+            if sum(len(delivery.works) for delivery in part) >= PART:
+                yield part
+                part = []
+        if part:
+            yield part
 
     def _process(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> None:
         """All steps for a part of the batch. held: the FIFO groups in which nothing may be touched any more."""
@@ -85,63 +97,74 @@ class Consumer:
         try:
             events = open_envelope(message.body, self._settings.envelope)
         except (Rejected, RecursionError) as error:
-            events = [_rejection(error)]
+            return Delivery(message, [Work(message, None, _rejected(error))])
         except Exception as error:
-            return Delivery(message, [Work(message, None, None, _fault(error, message))])
+            return Delivery(message, [Work(message, None, fault(error, message))])
         if not events:
-            return Delivery(message, [Work(message, None, None, Verdict(Outcome.IGNORED))])
-        return Delivery(message, [self._plan(message, data) for data in events])
+            return Delivery(message, [Work(message, None, Verdict(Outcome.IGNORED))])
+        return Delivery(message, [self._identify(message, data) for data in events])
 
-    def _plan(self, message: Message, data: Data | Rejected) -> Work:
-        """Whatever can never succeed is found here, before anything is written."""
-        event: Event | None = None
-        task: Commit | Rejected | None = None
-        verdict = BLOCKED
+    def _identify(self, message: Message, data: Data | Rejected) -> Work:
         try:
             if isinstance(data, Rejected):
                 raise data
             event_id = read_event_id(data, self._settings.event_id)
             event = Event(event_id, data, fingerprint(data, self._settings.fingerprint), message.group)
-            task = prepare(event, self._planner(event), message.id, telemetry.now_ms(), self._settings)
         except (Rejected, RecursionError) as error:
-            task = _rejection(error)
+            return Work(message, None, _rejected(error))
         except Exception as error:
-            verdict = _fault(error, message)
-        return Work(message, event, task, verdict)
+            return Work(message, None, fault(error, message))
+        # Received before: most likely the ledger knows it, and a read is cheaper than a transaction that is refused.
+        return Work(message, event, reading=Reading.HELPFUL if message.receive_count > 1 else Reading.NONE)
+
+    def _plan(self, work: Work) -> None:
+        """Whatever can never succeed is found here, before anything is written."""
+        assert work.event is not None
+        try:
+            plan = self._planner(work.event)
+            work.commit = prepare(work.event, plan, work.message.id, telemetry.now_ms(), self._settings)
+        except (Rejected, RecursionError) as error:
+            # New code must not strand an event that older code has committed: its ledger row decides.
+            work.reading, work.if_unknown = Reading.NEEDED, _rejected(error)
+        except Exception as error:
+            work.verdict = fault(error, work.message)
 
     def _commit(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> None:
-        """In the order of the queue. On FIFO the first event that is not settled holds up those behind it."""
         with telemetry.phase("commit") as annotations:
+            while waiting := self._in_turn(deliveries, held, budget):
+                self._group_commit.advance(waiting, budget)
             for delivery in deliveries:
-                if delivery.message.group in held:
-                    for work in delivery.works:
-                        work.verdict = BLOCKED
-                else:
-                    self._commit_delivery(delivery, budget)
-                    self._dead_letter(delivery, budget)
-                    hold_group(held, delivery)
+                self._dead_letter(delivery, budget)
             annotations.update(Counter(work.verdict.outcome.value for d in deliveries for work in d.works))
 
-    def _commit_delivery(self, delivery: Delivery, budget: Budget) -> None:
-        is_fifo = delivery.message.group is not None
-        for index, work in enumerate(delivery.works):
-            work.verdict = self._commit_work(work, budget)
-            if is_fifo and (work.verdict.outcome.is_reported or work.verdict.outcome.is_dead):
-                for later in delivery.works[index + 1 :]:
-                    later.verdict = BLOCKED
-                return
+    def _in_turn(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> list[Work]:
+        """The undecided events that may be committed now, in the order of the queue.
 
-    def _commit_work(self, work: Work, budget: Budget) -> Verdict:
-        try:
-            if isinstance(work.task, Commit):
-                return self._ledger.commit(work.task, budget)
-            if isinstance(work.task, Rejected):
-                # New code must not strand an event that older code has committed: its ledger row decides.
-                known = self._ledger.recall(work.event, budget) if work.event else None
-                return known or Verdict(Outcome.REJECTED, work.task.reason, work.task.detail)
-            return work.verdict
-        except Exception as error:
-            return _fault(error, work.message)
+        On FIFO these are the first ones of each message group. Behind a message that has failed nothing is touched
+        before it is in the dead-letter queue; what follows one that cannot get there is blocked.
+        """
+        turn: list[Work] = []
+        blocked = set(held)
+        waiting: set[str] = set()  # groups with an undecided event before
+        failed: set[str] = set()  # groups with a message before that has still to be settled
+        for delivery in deliveries:
+            group = delivery.message.group
+            if group is None:
+                turn += delivery.undecided
+            elif group in blocked:
+                delivery.block()
+            elif group not in failed:
+                delivery.block_after_failure()
+                undecided = delivery.undecided
+                turn += undecided
+                if undecided:
+                    waiting.add(group)
+                if delivery.has_failed and group in waiting:
+                    failed.add(group)
+                elif delivery.has_failed:
+                    self._dead_letter(delivery, budget)
+                    hold_group(blocked, delivery)
+        return turn
 
     def _publish(self, pending: dict[str, list[Work]], budget: Budget) -> None:
         """One event id is published once, however many copies of it the batch holds."""
@@ -171,7 +194,7 @@ class Consumer:
         try:
             failure = self._dead_letters.send(delivery.message, delivery.verdict.reason, delivery.detail, budget)
         except Exception as error:
-            failure = _fault(error, delivery.message)
+            failure = fault(error, delivery.message)
         telemetry.log_verdict(delivery.message.id, delivery.event_id, delivery.verdict)
         delivery.is_dead_lettered = failure is None
         for work in delivery.works:
@@ -209,18 +232,13 @@ def _guarded(call: Callable[[], dict[str, Verdict]], pending: Mapping[str, Seque
     try:
         return call()
     except Exception as error:
-        return {event_id: _fault(error, works[0].message) for event_id, works in pending.items()}
+        return {event_id: fault(error, works[0].message) for event_id, works in pending.items()}
 
 
-def _rejection(error: Rejected | RecursionError) -> Rejected:
+def _rejected(error: Rejected | RecursionError) -> Verdict:
     if isinstance(error, Rejected):
-        return error
-    return Rejected("nested-too-deep", "the body is nested too deep to be processed")
-
-
-def _fault(error: Exception, message: Message) -> Verdict:
-    telemetry.log_fault(message.id, error)
-    return Verdict(Outcome.RETRY, "fault", type(error).__name__)
+        return Verdict(Outcome.REJECTED, error.reason, error.detail)
+    return Verdict(Outcome.REJECTED, "nested-too-deep", "the body is nested too deep to be processed")
 
 
 def _age_ms(message: Message) -> int:

@@ -2,29 +2,59 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
-from idempotent_consumer.answer import Outcome, Verdict, worst
+from idempotent_consumer.answer import BLOCKED, UNDECIDED, Outcome, Verdict, worst
 from idempotent_consumer.commit import Commit
 from idempotent_consumer.event import Event
 from idempotent_consumer.message import Message
-from idempotent_consumer.rejection import Rejected
 
 
-@dataclass
+class Reading(Enum):
+    """Whether the ledger is read before an event is tried (again).
+
+    HELPFUL: a read may save a transaction, whose condition decides anyway. NEEDED: there is no verdict without it.
+    """
+
+    NONE = "none"
+    HELPFUL = "helpful"
+    NEEDED = "needed"
+
+
+@dataclass(slots=True)
 class Work:
-    """One event of a message on its way through the steps. task: what is to be done; None where nothing is."""
+    """One event of a message on its way through the steps.
+
+    event: None where the body holds none. commit: once it is planned. if_unknown: the verdict where the ledger, read
+    as `reading` says, does not know the event; None: it is committed. attempts: transactions that failed for its sake.
+    largest_group: how many events its next transaction may hold; None: as many as fit.
+    """
 
     message: Message
     event: Event | None
-    task: Commit | Rejected | None
-    verdict: Verdict
+    verdict: Verdict = UNDECIDED
+    commit: Commit | None = None
+    reading: Reading = Reading.NONE
+    if_unknown: Verdict | None = None
+    attempts: int = 0
+    largest_group: int | None = None
 
     @property
     def event_id(self) -> str | None:
         return self.event.id if self.event is not None else None
 
+    @property
+    def is_decided(self) -> bool:
+        return self.verdict is not UNDECIDED
 
-@dataclass
+    @property
+    def has_failed(self) -> bool:
+        """Whether the message cannot be deleted for what became of this event."""
+        outcome = self.verdict.outcome
+        return self.is_decided and (outcome.is_reported or outcome.is_dead)
+
+
+@dataclass(slots=True)
 class Delivery:
     """One message with its events."""
 
@@ -35,7 +65,7 @@ class Delivery:
     @property
     def verdict(self) -> Verdict:
         """The verdict on the message: its worst event's."""
-        return worst(work.verdict for work in self.works)
+        return worst([work.verdict for work in self.works])
 
     @property
     def event_id(self) -> str | None:
@@ -47,6 +77,14 @@ class Delivery:
     def distinct(self) -> list[Work]:
         """The first event of each verdict: a message may hold a thousand that share one."""
         return list({id(work.verdict): work for work in reversed(self.works)}.values())
+
+    @property
+    def undecided(self) -> list[Work]:
+        return [work for work in self.works if not work.is_decided]
+
+    @property
+    def has_failed(self) -> bool:
+        return any(work.has_failed for work in self.works)
 
     @property
     def is_settled(self) -> bool:
@@ -69,6 +107,19 @@ class Delivery:
             for number, work in enumerate(self.works, 1)
         )
         return "; ".join(lines)
+
+    def block(self) -> None:
+        """On FIFO: an earlier message of its group is not settled, so nothing of this one may be touched."""
+        for work in self.works:
+            work.verdict = BLOCKED
+
+    def block_after_failure(self) -> None:
+        """On FIFO: the events behind the first that failed may not overtake it."""
+        has_failed = False
+        for work in self.works:
+            if has_failed:
+                work.verdict = BLOCKED
+            has_failed = has_failed or work.has_failed
 
 
 def hold_group(held: set[str], delivery: Delivery) -> None:

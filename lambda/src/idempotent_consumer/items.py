@@ -53,11 +53,12 @@ def item_bytes(item: Item) -> int:
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 
-def check_size(item: Item, what: str) -> None:
-    """Raises Rejected `item-too-large` over 400 KB; `what` names the row."""
+def check_size(item: Item, what: str) -> int:
+    """The item's size in bytes. Raises Rejected `item-too-large` over 400 KB; `what` names the row."""
     size = item_bytes(item)
     if size > MAX_ITEM_BYTES:
         raise Rejected("item-too-large", f"{what} would be {size} bytes, DynamoDB takes {MAX_ITEM_BYTES}")
+    return size
 
 
 def _named(values: Mapping[str, Any], path: str) -> Any:

@@ -7,27 +7,21 @@ from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import (
     CALL_ERRORS,
     OUT_OF_TIME,
-    PASSING_REASONS,
     Budget,
-    attempts,
     call_for_all,
     error_code,
     failed_call,
     retry_verdict,
 )
-from idempotent_consumer.commit import Commit, judge_business_row, judge_ledger_row
-from idempotent_consumer.event import Event
+from idempotent_consumer.cancellation import Refusal, read_error, read_reasons
+from idempotent_consumer.commit import Commit
 from idempotent_consumer.items import Item
 
 MAX_STATEMENTS = 25
 
-_CONDITION_FAILED = "ConditionalCheckFailed"
-_CAN_NEVER_SUCCEED = frozenset({"ValidationError", "ItemCollectionSizeLimitExceeded"})
-_UNDECIDED = Verdict(Outcome.RETRY, "ledger-undecided", "the transaction was refused without saying why")
-
 
 class Ledger:
-    """dynamodb: a client made by `aws.Clients`. All methods return verdicts; they raise only on a fault of our own."""
+    """dynamodb: a client made by `aws.Clients`. Failed calls are returned as verdicts; only faults of our own raise."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb = dynamodb
@@ -37,35 +31,45 @@ class Ledger:
             'REMOVE "notification" REMOVE "pending_shard" WHERE "event_id"=?'
         )
 
-    def commit(self, commit: Commit, budget: Budget) -> Verdict:
-        """Write the ledger row and the event's writes in one transaction, unless the ledger holds the event.
+    def write(self, commits: Sequence[Commit]) -> list[Refusal | None]:
+        """Write the rows of events that the ledger does not hold, all in one transaction or none of them.
+
+        Returns an empty list once they are written, else what the failure says of each event.
 
         The SDK gives each call a token of its own and keeps it over its own attempts; a token derived from the
-        event would fail once the same event is sent with another time stamp.
+        events would fail once the same event is sent with another time stamp.
         """
-        verdict = _UNDECIDED
-        started_ms = budget.remaining_ms()
-        for _ in attempts():
-            if not budget.allows_commit():
-                return OUT_OF_TIME
-            decided, verdict = self._try_commit(commit, budget)
-            if decided:
-                break
-        budget.observe_commit(started_ms - budget.remaining_ms())
-        return verdict
+        try:
+            self._dynamodb.transact_write_items(
+                TransactItems=[action for commit in commits for action in commit.transaction()]
+            )
+        except CALL_ERRORS as error:
+            code = error_code(error)
+            if code == "TransactionCanceledException":
+                return read_reasons(commits, getattr(error, "response", {}).get("CancellationReasons"))
+            return read_error(commits, code, failed_call(error, "TransactWriteItems"))
+        return []
 
-    def recall(self, event: Event, budget: Budget) -> Verdict | None:
-        """What the ledger says of an event by a consistent read; None where it does not know the event."""
+    def recall(self, event_ids: Sequence[str], budget: Budget) -> tuple[dict[str, Item], dict[str, Verdict]]:
+        """The rows of events by a consistent read, at most 100, and a verdict on each that could not be read.
+
+        The ledger does not know an event that is in neither.
+        """
+        rows: dict[str, Item] = {}
+        failures = call_for_all(event_ids, lambda waiting: self._read(waiting, rows), budget)
+        return rows, failures
+
+    def settle_superseded(self, commit: Commit, budget: Budget) -> Verdict | None:
+        """Write the row of an event that changes nothing else; None where the ledger holds one by now."""
         if not budget.allows_call():
             return OUT_OF_TIME
         try:
-            answer = self._dynamodb.get_item(
-                TableName=self._table, Key={"event_id": {"S": event.id}}, ConsistentRead=True
-            )
+            self._dynamodb.put_item(**commit.superseded_put())
         except CALL_ERRORS as error:
-            return failed_call(error, "GetItem")
-        row = answer.get("Item")
-        return judge_ledger_row(row, event) if row else None
+            if error_code(error) == "ConditionalCheckFailedException":
+                return None
+            return failed_call(error, "PutItem")
+        return Verdict(Outcome.SUPERSEDED)
 
     def mark_sent(self, message_ids: Mapping[str, str], sent: Item, budget: Budget) -> dict[str, Verdict]:
         """Mark events as sent; returns a verdict for each event that could not be marked.
@@ -80,72 +84,20 @@ class Ledger:
             failures |= call_for_all(chunk, lambda waiting: self._try_mark(waiting, message_ids, sent), budget)
         return failures
 
-    def _try_commit(self, commit: Commit, budget: Budget) -> tuple[bool, Verdict]:
-        """One attempt: whether it decided, and the verdict (or the one to give when no attempt is left)."""
+    def _read(self, event_ids: Sequence[str], rows: dict[str, Item]) -> dict[str, Verdict]:
+        """One call, which adds to `rows`; a verdict for each event that it did not read."""
+        keys = [{"event_id": {"S": event_id}} for event_id in event_ids]
         try:
-            self._dynamodb.transact_write_items(TransactItems=commit.transaction())
+            answer = self._dynamodb.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
         except CALL_ERRORS as error:
-            code = error_code(error)
-            if code == "TransactionCanceledException":
-                reasons = getattr(error, "response", {}).get("CancellationReasons")
-                return self._read_cancellation(commit, reasons, budget)
-            if code == "ValidationException":
-                return True, self.recall(commit.event, budget) or _refused(code)
-            return _final(failed_call(error, "TransactWriteItems"))
-        return True, Verdict(Outcome.APPLIED, notification=commit.notification)
-
-    def _read_cancellation(
-        self, commit: Commit, reasons: Sequence[Mapping[str, Any]] | None, budget: Budget
-    ) -> tuple[bool, Verdict]:
-        """Reasons stand at their action's index; the ledger's is the first, and outranks the others."""
-        if not reasons or len(reasons) != 1 + len(commit.writes):
-            return self._decided_by_ledger(commit, budget)
-        codes = [reason.get("Code", "Unknown") for reason in reasons]
-        if codes[0] == _CONDITION_FAILED:
-            row = reasons[0].get("Item")
-            return (True, judge_ledger_row(row, commit.event)) if row else self._decided_by_ledger(commit, budget)
-        if codes[0] not in ("None", *_CAN_NEVER_SUCCEED):
-            return _final(retry_verdict(codes[0], "TransactWriteItems"))
-        never = next((code for code in codes if code in _CAN_NEVER_SUCCEED), None)
-        if never:
-            return True, self.recall(commit.event, budget) or _refused(never)
-        passing = next((code for code in codes if code not in ("None", _CONDITION_FAILED)), None)
-        if passing:
-            return _final(retry_verdict(passing, "TransactWriteItems"))
-        return self._judge_business(commit, reasons, budget)
-
-    def _decided_by_ledger(self, commit: Commit, budget: Budget) -> tuple[bool, Verdict]:
-        verdict = self.recall(commit.event, budget)
-        return (True, verdict) if verdict else (False, _UNDECIDED)
-
-    def _judge_business(
-        self, commit: Commit, reasons: Sequence[Mapping[str, Any]], budget: Budget
-    ) -> tuple[bool, Verdict]:
-        """A refused business row decides only where the ledger, read after the refusal, knows nothing of the event."""
-        known = self.recall(commit.event, budget)
-        if known:
-            return True, known
-        for write, reason in zip(commit.writes, reasons[1:], strict=True):
-            if reason.get("Code") == _CONDITION_FAILED:
-                row = reason.get("Item")
-                if not row:
-                    return False, _UNDECIDED
-                verdict = judge_business_row(row, commit.event, write)
-                if verdict.outcome is Outcome.SUPERSEDED:
-                    verdict = self._settle_superseded(commit, budget)
-                return True, verdict
-        return False, _UNDECIDED
-
-    def _settle_superseded(self, commit: Commit, budget: Budget) -> Verdict:
-        if not budget.allows_call():
-            return OUT_OF_TIME
-        try:
-            self._dynamodb.put_item(**commit.superseded_put())
-        except CALL_ERRORS as error:
-            if error_code(error) == "ConditionalCheckFailedException":
-                return self.recall(commit.event, budget) or _UNDECIDED
-            return failed_call(error, "PutItem")
-        return Verdict(Outcome.SUPERSEDED)
+            return dict.fromkeys(event_ids, failed_call(error, "BatchGetItem"))
+        unprocessed = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+        found = answer.get("Responses", {}).get(self._table)
+        if found is None and len(unprocessed) < len(keys):
+            return dict.fromkeys(event_ids, retry_verdict("IncompleteAnswer", "BatchGetItem"))
+        rows.update((row["event_id"]["S"], row) for row in found or ())
+        # Over 16 MB in all, or throttled: the SDK leaves these to its caller.
+        return {key["event_id"]["S"]: retry_verdict("Throttled", "BatchGetItem") for key in unprocessed}
 
     def _try_mark(self, event_ids: Sequence[str], message_ids: Mapping[str, str], sent: Item) -> dict[str, Verdict]:
         """One call; a verdict for each statement that failed. Their errors stand inside an answer that succeeded."""
@@ -173,12 +125,3 @@ class Ledger:
             for event_id, response in zip(event_ids, responses, strict=True)
             if response.get("Error")
         }
-
-
-def _final(verdict: Verdict) -> tuple[bool, Verdict]:
-    """A verdict that stands unless its reason passes by itself."""
-    return verdict.reason not in PASSING_REASONS, verdict
-
-
-def _refused(code: str) -> Verdict:
-    return Verdict(Outcome.REJECTED, "refused-by-dynamodb", f"TransactWriteItems: {code}")

@@ -1,0 +1,104 @@
+"""What a transaction that failed says of each of its events. Pure.
+
+A cancellation has a reason for each action, at the action's index; the ledger's action is the first of its event, and
+its reason outranks the others. AWS does not promise to name every action that failed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.aws import PASSING_REASONS, retry_verdict
+from idempotent_consumer.commit import Commit, judge_business_row, judge_ledger_row
+
+_CONDITION_FAILED = "ConditionalCheckFailed"
+_CAN_NEVER_SUCCEED = frozenset({"ValidationError", "ItemCollectionSizeLimitExceeded"})
+_OPERATION = "TransactWriteItems"
+
+Reasons = Sequence[Mapping[str, Any]]
+
+
+class Next(Enum):
+    """What follows from a refusal."""
+
+    SETTLED = "the verdict stands"
+    UNLESS_KNOWN = "the verdict stands unless a read of the ledger, made now, finds the event"
+    AGAIN = "another attempt; the verdict stands when there is none left"
+    ASK_AND_AGAIN = "the same, after a read of the ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a failed transaction says of one event."""
+
+    next: Next
+    verdict: Verdict
+
+
+_UNDECIDED = Refusal(
+    Next.ASK_AND_AGAIN, Verdict(Outcome.RETRY, "ledger-undecided", "the transaction was refused without saying why")
+)
+
+
+def read_reasons(commits: Sequence[Commit], reasons: Reasons | None) -> list[Refusal | None]:
+    """The refusal of each event; None for one of several that no reason names, or where the reasons do not fit."""
+    if not reasons or len(reasons) != sum(commit.actions for commit in commits):
+        refusals: list[Refusal | None] = [None] * len(commits)
+    else:
+        refusals = []
+        start = 0
+        for commit in commits:
+            refusals.append(_read(commit, reasons[start : start + commit.actions]))
+            start += commit.actions
+    return refusals if len(commits) > 1 else [refusals[0] or _UNDECIDED]
+
+
+def read_error(commits: Sequence[Commit], code: str, verdict: Verdict) -> list[Refusal | None]:
+    """The same for a transaction that failed without reasons; verdict: what `aws.failed_call` makes of the error."""
+    refusal: Refusal | None = None
+    if verdict.reason in PASSING_REASONS:
+        refusal = Refusal(Next.AGAIN, verdict)
+    elif verdict.reason == "misconfigured":  # a right or a table is missing, for all of them
+        refusal = Refusal(Next.SETTLED, verdict)
+    elif len(commits) == 1:
+        is_invalid = code == "ValidationException"
+        refusal = Refusal(Next.UNLESS_KNOWN, _refused(code)) if is_invalid else Refusal(Next.SETTLED, verdict)
+    return [refusal] * len(commits)
+
+
+def _read(commit: Commit, reasons: Reasons) -> Refusal | None:
+    codes = [reason.get("Code", "Unknown") for reason in reasons]
+    if codes[0] == _CONDITION_FAILED:
+        row = reasons[0].get("Item")
+        return Refusal(Next.SETTLED, judge_ledger_row(row, commit.event)) if row else _UNDECIDED
+    if codes[0] not in ("None", *_CAN_NEVER_SUCCEED):
+        return _by_code(codes[0])
+    never = next((code for code in codes if code in _CAN_NEVER_SUCCEED), None)
+    if never:
+        return Refusal(Next.UNLESS_KNOWN, _refused(never))
+    other = next((code for code in codes if code not in ("None", _CONDITION_FAILED)), None)
+    if other:
+        return _by_code(other)
+    return _read_business(commit, reasons)
+
+
+def _read_business(commit: Commit, reasons: Reasons) -> Refusal | None:
+    """A refused business row decides only where the ledger, read after the refusal, knows nothing of the event."""
+    for write, reason in zip(commit.writes, reasons[1:], strict=True):
+        if reason.get("Code") == _CONDITION_FAILED:
+            row = reason.get("Item")
+            if not row:
+                return _UNDECIDED
+            return Refusal(Next.UNLESS_KNOWN, judge_business_row(row, commit.event, write))
+    return None
+
+
+def _by_code(code: str) -> Refusal:
+    verdict = retry_verdict(code, _OPERATION)
+    return Refusal(Next.AGAIN if verdict.reason in PASSING_REASONS else Next.SETTLED, verdict)
+
+
+def _refused(code: str) -> Verdict:
+    return Verdict(Outcome.REJECTED, "refused-by-dynamodb", f"{_OPERATION}: {code}")

@@ -1,0 +1,153 @@
+"""Commits many events in few transactions: what one of them refuses leaves it, the others go again.
+
+An event ends in bounded tries: each step decides an event, reads the ledger for it, counts an attempt of it, or makes
+the largest transaction that it may share smaller.
+"""
+
+from collections.abc import Callable, Sequence
+
+from idempotent_consumer import aws, telemetry
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.aws import ATTEMPTS, OUT_OF_TIME, Budget
+from idempotent_consumer.cancellation import Next, Refusal
+from idempotent_consumer.commit import Commit, judge_ledger_row
+from idempotent_consumer.delivery import Reading, Work
+from idempotent_consumer.grouping import MAX_EVENTS, next_group, smaller_group
+from idempotent_consumer.ledger import Ledger
+from idempotent_consumer.message import Message
+
+_KNOWN_BY_NOW = Verdict(Outcome.RETRY, "ledger-undecided", "its ledger row was written, but cannot be found")
+
+
+class GroupCommit:
+    """plan: gives an event its commit or, where it cannot be committed, a verdict."""
+
+    def __init__(self, ledger: Ledger, plan: Callable[[Work], None]) -> None:
+        self._ledger = ledger
+        self._plan = plan
+
+    def advance(self, waiting: Sequence[Work], budget: Budget) -> None:
+        """One step towards the verdicts on `waiting`, the undecided events in order: a read or a transaction.
+
+        On FIFO, all that stands before them in their message groups is settled. The verdicts on events that were
+        written are `applied`, with what has to be published.
+        """
+        window = waiting[:MAX_EVENTS]
+        for work in window:
+            if work.commit is None and work.reading is Reading.NONE:
+                self._plan(work)
+        asking = [work for work in _first_of_each_event(window) if work.reading is not Reading.NONE]
+        if asking:
+            self._ask_ledger(asking, budget)
+            return
+        group = next_group(window)
+        if not group:  # planning has decided them all
+            return
+        attempts = max(work.attempts for work in group)
+        if attempts:
+            aws.pause(attempts - 1)
+        if budget.allows_commit():
+            self._write(group, budget)
+        else:
+            for work in waiting:
+                work.verdict = OUT_OF_TIME
+
+    def _ask_ledger(self, works: Sequence[Work], budget: Budget) -> None:
+        try:
+            rows, failures = self._ledger.recall([work.event_id for work in works if work.event_id], budget)
+        except Exception as error:
+            rows, failures = {}, {work.event_id: fault(error, work.message) for work in works if work.event_id}
+        for work in works:
+            reading, work.reading = work.reading, Reading.NONE
+            assert work.event is not None
+            row, failure = rows.get(work.event.id), failures.get(work.event.id)
+            if row is not None:
+                work.verdict = judge_ledger_row(row, work.event)
+            elif failure is None:
+                self._settle_unknown(work, budget)
+            elif reading is Reading.NEEDED:
+                work.verdict = failure
+
+    def _settle_unknown(self, work: Work, budget: Budget) -> None:
+        """The ledger does not know the event."""
+        if work.if_unknown is None:
+            return
+        if work.if_unknown.outcome is Outcome.SUPERSEDED and work.commit is not None:
+            self._settle_superseded(work, work.commit, budget)
+        else:
+            work.verdict = work.if_unknown
+
+    def _settle_superseded(self, work: Work, commit: Commit, budget: Budget) -> None:
+        try:
+            verdict = self._ledger.settle_superseded(commit, budget)
+        except Exception as error:
+            verdict = fault(error, work.message)
+        if verdict is None:
+            work.reading, work.if_unknown = Reading.NEEDED, _KNOWN_BY_NOW
+        else:
+            work.verdict = verdict
+
+    def _write(self, group: Sequence[Work], budget: Budget) -> None:
+        started_ms = budget.remaining_ms()
+        commits = [work.commit for work in group if work.commit is not None]
+        try:
+            refusals = self._ledger.write(commits)
+        except Exception as error:
+            if len(group) == 1:
+                group[0].verdict = fault(error, group[0].message)
+                return
+            refusals = [None] * len(group)
+        if refusals:
+            _regroup(group, refusals)
+            return
+        budget.observe_commit(started_ms - budget.remaining_ms())
+        for work, commit in zip(group, commits, strict=True):
+            work.verdict = Verdict(Outcome.APPLIED, notification=commit.notification)
+
+
+def fault(error: Exception, message: Message) -> Verdict:
+    """The verdict on an event that met a fault of our own, which is logged."""
+    telemetry.log_fault(message.id, error)
+    return Verdict(Outcome.RETRY, "fault", type(error).__name__)
+
+
+def _regroup(group: Sequence[Work], refusals: Sequence[Refusal | None]) -> None:
+    """What was named leaves the group. Nothing of a transaction that failed is written, so the others go again."""
+    others = [work for work, refusal in zip(group, refusals, strict=True) if refusal is None]
+    for work, refusal in zip(group, refusals, strict=True):
+        if refusal is not None:
+            _refuse(work, refusal, len(group))
+    if any(refusal is None or refusal.next is not Next.AGAIN for refusal in refusals):
+        # A ledger row stood in the way, or the transaction was written and its answer lost: AWS does not promise
+        # to name every action that failed, so one read sorts the others.
+        for work in others:
+            work.reading = Reading.HELPFUL
+    if len(others) == len(group):
+        for work in others:
+            work.largest_group = smaller_group(len(group))
+
+
+def _refuse(work: Work, refusal: Refusal, group_size: int) -> None:
+    if refusal.next is Next.SETTLED:
+        work.verdict = refusal.verdict
+        return
+    if refusal.next is Next.UNLESS_KNOWN:
+        work.reading, work.if_unknown = Reading.NEEDED, refusal.verdict
+        return
+    work.attempts += 1
+    work.largest_group = smaller_group(group_size)
+    is_last = work.attempts == ATTEMPTS
+    if refusal.next is Next.ASK_AND_AGAIN:
+        work.reading = Reading.NEEDED
+        work.if_unknown = refusal.verdict if is_last else None
+    elif is_last:
+        work.verdict = refusal.verdict
+
+
+def _first_of_each_event(works: Sequence[Work]) -> list[Work]:
+    """A copy of an event waits for the one before it."""
+    first: dict[str | None, Work] = {}
+    for work in works:
+        if not work.is_decided:
+            first.setdefault(work.event_id, work)
+    return list(first.values())
