@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from idempotent_consumer import aws, consumer, group_commit, grouping, telemetry
+from idempotent_consumer import aws, consumer, group_commit, grouping, side_by_side, telemetry
 from idempotent_consumer.aws import Clients
 from tests.handler.support import NOW_MS, Cloud
 
@@ -63,6 +63,13 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     attempts: list[int] = []
     monkeypatch.setattr(aws, "pause", attempts.append)
     return attempts
+
+
+@pytest.fixture(autouse=True)
+def _calls_in_order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publishing and marking call by call, so that a call's number names what it holds; else marked `side_by_side`."""
+    if not request.node.get_closest_marker("side_by_side"):
+        monkeypatch.setattr(side_by_side, "THREADS", 1)
 
 
 @pytest.fixture(autouse=True)

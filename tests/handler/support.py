@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.validate import ParamValidator
 
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.consumer import Consumer
@@ -425,7 +426,19 @@ class _Client:
     def __getattr__(self, method: str) -> Callable[..., Any]:
         operation = _OPERATIONS[method]
         effect = self._cloud.mark if operation == MARK else getattr(self._client, method)
-        return partial(self._cloud.call, operation, effect)
+
+        def call(**request: Any) -> Any:
+            self._check(operation, request)
+            return self._cloud.call(operation, effect, **request)
+
+        return call
+
+    def _check(self, operation: str, request: dict[str, Any]) -> None:
+        """The product's clients do not compare requests with the service's model, so that is done here."""
+        shape = self._client.meta.service_model.operation_model(operation).input_shape
+        report = ParamValidator().validate(request, shape)
+        if report.has_errors():
+            pytest.fail(f"{operation}: {report.generate_report()}")
 
 
 def _fifo_ids(message: Mapping[str, Any]) -> tuple[str | None, str | None]:

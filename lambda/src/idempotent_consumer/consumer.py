@@ -10,7 +10,7 @@ from typing import Any
 
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict, partial_batch_response
-from idempotent_consumer.aws import MISCONFIGURED_REASONS, Budget, Clients, LambdaContext
+from idempotent_consumer.aws import Budget, Clients, LambdaContext
 from idempotent_consumer.commit import prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import (
@@ -20,7 +20,6 @@ from idempotent_consumer.delivery import (
     awaiting_publishing,
     fail_events,
     hold_group,
-    reported_messages,
     settle_events,
 )
 from idempotent_consumer.envelope import Data, open_envelope
@@ -31,6 +30,7 @@ from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.outbox import Outbox
 from idempotent_consumer.plan import Planner
 from idempotent_consumer.rejection import Rejected
+from idempotent_consumer.report import Report, returning_messages
 from idempotent_consumer.settings import Settings
 
 # A large batch goes through all steps part by part. Were it committed as a whole first, a batch that takes longer
@@ -62,12 +62,14 @@ class Consumer:
         Raises UnexpectedInvocation when these are no SQS records, Misconfigured when nothing could be settled.
         """
         budget = Budget(context)
-        deliveries: list[Delivery] = []
+        report = Report()
         held: set[str] = set()
         for part in self._parts(read_messages(invocation)):
             self._process(part, held, budget)
-            deliveries += part
-        return self._answer(deliveries)
+            returning = returning_messages(part, held)
+            self._log(part)
+            report.add(part, returning, telemetry.now_ms())
+        return self._answer(report)
 
     def _parts(self, messages: Sequence[Message]) -> Iterator[list[Delivery]]:
         """The messages in order, opened, in parts of 50 events or a little more."""
@@ -84,14 +86,15 @@ class Consumer:
         """All steps for a part of the batch. held: the FIFO groups in which nothing may be touched any more."""
         self._commit(deliveries, held, budget)
         pending = awaiting_publishing(deliveries)
+        started_ms = budget.remaining_ms()
         if pending:
             self._publish(pending, budget)
         if pending:
             self._mark(pending, budget)
+        budget.observe_settling(started_ms - budget.remaining_ms())
         settle_events(pending)
         for delivery in deliveries:
             self._dead_letter(delivery, budget)
-            hold_group(held, delivery)
 
     def _open(self, message: Message) -> Delivery:
         try:
@@ -201,30 +204,21 @@ class Consumer:
             if work.verdict.outcome.is_dead:
                 work.verdict = failure or work.verdict
 
-    def _answer(self, deliveries: Sequence[Delivery]) -> dict[str, Any]:
-        reported = reported_messages(deliveries)
-        self._record(deliveries, reported)
-        works = [work for delivery in deliveries for work in delivery.works]
-        misconfigured = any(work.verdict.reason in MISCONFIGURED_REASONS for work in works)
-        if misconfigured and len(reported) == len(deliveries):
-            raise Misconfigured("nothing of the batch could be settled: the log names the calls that were refused")
-        return partial_batch_response(reported)
+    def _log(self, deliveries: Sequence[Delivery]) -> None:
+        for work in (work for delivery in deliveries for work in delivery.distinct):
+            if work.verdict.reason and not work.verdict.outcome.is_dead:  # dead letters are logged as they are sent
+                telemetry.log_verdict(work.message.id, work.event_id, work.verdict)
 
-    def _record(self, deliveries: Sequence[Delivery], reported: Sequence[str]) -> None:
-        """Log and count. A fault here must not bring back what has been settled."""
+    def _answer(self, report: Report) -> dict[str, Any]:
         try:
-            for work in (work for delivery in deliveries for work in delivery.distinct):
-                if work.verdict.reason and not work.verdict.outcome.is_dead:
-                    telemetry.log_verdict(work.message.id, work.event_id, work.verdict)
-            returning = frozenset(reported)
             telemetry.emit_metrics(
-                self._settings.consumer_name,
-                [work.verdict for delivery in deliveries for work in delivery.works],
-                [_age_ms(delivery.message) for delivery in deliveries if delivery.message.id not in returning],
-                [delivery.message.receive_count for delivery in deliveries],
+                self._settings.consumer_name, report.verdicts, report.event_ages_ms, report.receive_counts
             )
-        except Exception as error:
+        except Exception as error:  # must not bring back what has been settled
             telemetry.log_fault("", error)
+        if report.is_misconfigured:
+            raise Misconfigured("nothing of the batch could be settled: the log names the calls that were refused")
+        return partial_batch_response(report.returning)
 
 
 def _guarded(call: Callable[[], dict[str, Verdict]], pending: Mapping[str, Sequence[Work]]) -> dict[str, Verdict]:
@@ -239,7 +233,3 @@ def _rejected(error: Rejected | RecursionError) -> Verdict:
     if isinstance(error, Rejected):
         return Verdict(Outcome.REJECTED, error.reason, error.detail)
     return Verdict(Outcome.REJECTED, "nested-too-deep", "the body is nested too deep to be processed")
-
-
-def _age_ms(message: Message) -> int:
-    return max(0, telemetry.now_ms() - message.sent_ms)

@@ -151,16 +151,3 @@ def settle_events(pending: Mapping[str, Sequence[Work]]) -> None:
         first.verdict = Verdict(first.verdict.outcome)
         for copy in copies:
             copy.verdict = Verdict(Outcome.DUPLICATE)
-
-
-def reported_messages(deliveries: Iterable[Delivery]) -> list[str]:
-    """The messages that have to come back; on FIFO with all that follow in their group, committed or not."""
-    reported: list[str] = []
-    held: set[str] = set()
-    for delivery in deliveries:
-        message = delivery.message
-        if delivery.verdict.outcome.is_reported or message.group in held:
-            reported.append(message.id)
-            if message.group is not None:
-                held.add(message.group)
-    return reported

@@ -69,6 +69,8 @@ def _named(values: Mapping[str, Any], path: str) -> Any:
 
 def number_text(value: int | Decimal, path: str) -> str:
     """Raises Rejected `number-out-of-range` for what DynamoDB cannot hold exactly."""
+    if isinstance(value, int) and -(10**18) < value < 10**18:
+        return str(value)
     _sign, digits, exponent = Decimal(value).as_tuple()
     if not isinstance(exponent, int):
         raise Rejected("number-out-of-range", f"{path}: not a number")

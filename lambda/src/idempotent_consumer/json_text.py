@@ -25,13 +25,7 @@ def loads(text: str) -> Any:
     RecursionError where it is nested too deep for the interpreter.
     """
     try:
-        value = json.loads(
-            text,
-            parse_float=_parse_decimal,
-            parse_int=_parse_integer,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_unique_keys,
-        )
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise Rejected("bad-json", f"{error.msg} at character {error.pos}") from None
     if _SURROGATE.search(text):
@@ -41,7 +35,7 @@ def loads(text: str) -> Any:
 
 def dumps(value: Any) -> str:
     """Compact JSON; a Decimal is written digit by digit, without an exponent."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_mark_plain, allow_nan=False)
+    text = _ENCODER.encode(value)
     if _MARK in text:
         text = _MARKED_NUMBER.sub(r"\1", text)
     # Valid in JSON, refused in SQS and SNS messages.
@@ -50,8 +44,7 @@ def dumps(value: Any) -> str:
 
 def canonical(value: Any) -> bytes:
     """The same bytes for the same content, whatever the order of keys or the spelling of numbers (1, 1.0, 1e0)."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=_mark_normal, allow_nan=False)
-    return text.encode("ascii")
+    return _CANONICAL_ENCODER.encode(value).encode("ascii")
 
 
 def _parse_integer(digits: str) -> int:
@@ -112,3 +105,14 @@ def _decimal(value: Any) -> Decimal:
             raise ValueError(f"{value} is not JSON")
         return value
     raise TypeError(f"{type(value).__name__} is not a JSON type")
+
+
+# Made once: json's own functions make them anew at each call.
+_DECODER = json.JSONDecoder(
+    parse_float=_parse_decimal,
+    parse_int=_parse_integer,
+    parse_constant=_refuse_constant,
+    object_pairs_hook=_unique_keys,
+)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_mark_plain, allow_nan=False)
+_CANONICAL_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_mark_normal, allow_nan=False)

@@ -16,6 +16,7 @@ from idempotent_consumer.aws import (
 from idempotent_consumer.cancellation import Refusal, read_error, read_reasons
 from idempotent_consumer.commit import Commit
 from idempotent_consumer.items import Item
+from idempotent_consumer.side_by_side import call_side_by_side
 
 MAX_STATEMENTS = 25
 
@@ -77,12 +78,12 @@ class Ledger:
         message_ids: event id to the SQS message that settled it. sent: what `commit.sent_attributes` gives.
         Only an existing row is marked: an UPDATE without one fails its condition.
         """
-        failures: dict[str, Verdict] = {}
         event_ids = list(message_ids)
-        for start in range(0, len(event_ids), MAX_STATEMENTS):
-            chunk = event_ids[start : start + MAX_STATEMENTS]
-            failures |= call_for_all(chunk, lambda waiting: self._try_mark(waiting, message_ids, sent), budget)
-        return failures
+        chunks = [event_ids[start : start + MAX_STATEMENTS] for start in range(0, len(event_ids), MAX_STATEMENTS)]
+        return call_side_by_side(
+            lambda chunk: call_for_all(chunk, lambda waiting: self._try_mark(waiting, message_ids, sent), budget),
+            chunks,
+        )
 
     def _read(self, event_ids: Sequence[str], rows: dict[str, Item]) -> dict[str, Verdict]:
         """One call, which adds to `rows`; a verdict for each event that it did not read."""

@@ -30,8 +30,10 @@ class RenderedNotification:
     @property
     def size(self) -> int:
         """The bytes that SNS counts: message, attribute names, types and values."""
-        parts = (part for name, pair in self.attributes.items() for part in (name, *pair))
-        return len(self.message.encode()) + sum(len(part.encode()) for part in parts)
+        parts = [self.message]
+        for name, (kind, text) in self.attributes.items():
+            parts += name, kind, text
+        return len("".join(parts).encode())
 
     def to_text(self) -> str:
         """As stored in the ledger row."""
@@ -75,8 +77,9 @@ def render(notification: Notification, event: Event, consumer_name: str, max_byt
         group=event.group or digest,
         deduplication_id=digest,
     )
-    if rendered.size > max_bytes:
-        raise Rejected("notification-too-large", f"message and attributes are {rendered.size} bytes, over {max_bytes}")
+    size = rendered.size
+    if size > max_bytes:
+        raise Rejected("notification-too-large", f"message and attributes are {size} bytes, over {max_bytes}")
     return rendered
 
 

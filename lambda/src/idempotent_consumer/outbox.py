@@ -6,6 +6,7 @@ from typing import Any
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import CALL_ERRORS, Budget, call_for_all, failed_call, retry_verdict
 from idempotent_consumer.notification import RenderedNotification
+from idempotent_consumer.side_by_side import call_side_by_side
 
 # Amazon SNS API Reference, PublishBatch: ten entries, and the sum of their sizes within one message's limit.
 MAX_ENTRIES = 10
@@ -22,15 +23,15 @@ class Outbox:
     def __init__(self, sns: Any, topic_arn: str | None) -> None:
         self._sns = sns
         self._topic_arn = topic_arn
+        self._is_fifo = topic_arn is not None and topic_arn.endswith(".fifo")
 
     def publish(self, notifications: Notifications, budget: Budget) -> dict[str, Verdict]:
         """Publish by event id; returns a verdict for each event whose notification may not have gone out."""
         if self._topic_arn is None:
             return dict.fromkeys(notifications, _NO_TOPIC)
-        failures: dict[str, Verdict] = {}
-        for batch in _batches(notifications):
-            failures |= self._publish_batch(batch, budget)
-        return failures
+        return call_side_by_side(
+            lambda batch: self._publish_batch(batch, budget), list(_batches(notifications)), in_order=self._is_fifo
+        )
 
     def _publish_batch(self, batch: Notifications, budget: Budget) -> dict[str, Verdict]:
         failures = self._attempt(batch, budget)
@@ -69,7 +70,7 @@ class Outbox:
                 name: {"DataType": kind, "StringValue": text} for name, (kind, text) in notification.attributes.items()
             },
         }
-        if self._topic_arn is not None and self._topic_arn.endswith(".fifo"):
+        if self._is_fifo:
             entry["MessageGroupId"] = notification.group
             entry["MessageDeduplicationId"] = notification.deduplication_id
         return entry
@@ -77,12 +78,13 @@ class Outbox:
 
 def _batches(notifications: Notifications) -> Iterator[dict[str, RenderedNotification]]:
     batch: dict[str, RenderedNotification] = {}
-    size = 0
+    total = 0
     for event_id, notification in notifications.items():
-        if batch and (len(batch) == MAX_ENTRIES or size + notification.size > MAX_BATCH_BYTES):
+        size = notification.size
+        if batch and (len(batch) == MAX_ENTRIES or total + size > MAX_BATCH_BYTES):
             yield batch
-            batch, size = {}, 0
+            batch, total = {}, 0
         batch[event_id] = notification
-        size += notification.size
+        total += size
     if batch:
         yield batch
