@@ -57,7 +57,7 @@ class Ledger:
         The ledger does not know an event that is in neither.
         """
         rows: dict[str, Item] = {}
-        failures = call_for_all(event_ids, lambda waiting: self._read(waiting, rows), budget)
+        failures = call_for_all(event_ids, lambda waiting: self._read_all(waiting, rows, budget), budget)
         return rows, failures
 
     def settle_superseded(self, commit: Commit, budget: Budget) -> Verdict | None:
@@ -85,20 +85,33 @@ class Ledger:
             chunks,
         )
 
-    def _read(self, event_ids: Sequence[str], rows: dict[str, Item]) -> dict[str, Verdict]:
-        """One call, which adds to `rows`; a verdict for each event that it did not read."""
+    def _read_all(self, event_ids: Sequence[str], rows: dict[str, Item], budget: Budget) -> dict[str, Verdict]:
+        """Read on as long as a call reads something: one gives 16 MB, and 1 MB of a partition, at most."""
+        waiting = event_ids
+        while budget.allows_call():
+            try:
+                left = self._read(waiting, rows)
+            except CALL_ERRORS as error:
+                return dict.fromkeys(waiting, failed_call(error, "BatchGetItem"))
+            if left is None:
+                return dict.fromkeys(waiting, retry_verdict("IncompleteAnswer", "BatchGetItem"))
+            if not left:
+                return {}
+            if len(left) == len(waiting):
+                return dict.fromkeys(left, retry_verdict("Throttled", "BatchGetItem"))
+            waiting = left
+        return dict.fromkeys(waiting, OUT_OF_TIME)
+
+    def _read(self, event_ids: Sequence[str], rows: dict[str, Item]) -> list[str] | None:
+        """One call, which adds to `rows`; the events that it leaves over, None for an answer without the table."""
         keys = [{"event_id": {"S": event_id}} for event_id in event_ids]
-        try:
-            answer = self._dynamodb.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
-        except CALL_ERRORS as error:
-            return dict.fromkeys(event_ids, failed_call(error, "BatchGetItem"))
+        answer = self._dynamodb.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
         unprocessed = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
         found = answer.get("Responses", {}).get(self._table)
-        if found is None and len(unprocessed) < len(keys):
-            return dict.fromkeys(event_ids, retry_verdict("IncompleteAnswer", "BatchGetItem"))
+        if found is None and not unprocessed:
+            return None
         rows.update((row["event_id"]["S"], row) for row in found or ())
-        # Over 16 MB in all, or throttled: the SDK leaves these to its caller.
-        return {key["event_id"]["S"]: retry_verdict("Throttled", "BatchGetItem") for key in unprocessed}
+        return [key["event_id"]["S"] for key in unprocessed]
 
     def _try_mark(self, event_ids: Sequence[str], message_ids: Mapping[str, str], sent: Item) -> dict[str, Verdict]:
         """One call; a verdict for each statement that failed. Their errors stand inside an answer that succeeded."""
