@@ -36,13 +36,13 @@ class GroupCommit:
         for work in window:
             if work.commit is None and work.reading is Reading.NONE:
                 self._plan(work)
-        asking = [work for work in _first_of_each_event(window) if work.reading is not Reading.NONE]
+        if any(work.is_decided for work in window):  # by planning; on FIFO that may block others
+            return
+        asking = _askable(window)
         if asking:
             self._ask_ledger(asking, budget)
             return
         group = next_group(window)
-        if not group:  # planning has decided them all
-            return
         attempts = max(work.attempts for work in group)
         if attempts:
             aws.pause(attempts - 1)
@@ -114,15 +114,15 @@ def fault(error: Exception, message: Message) -> Verdict:
 def _regroup(group: Sequence[Work], refusals: Sequence[Refusal | None]) -> None:
     """What was named leaves the group. Nothing of a transaction that failed is written, so the others go again."""
     others = [work for work, refusal in zip(group, refusals, strict=True) if refusal is None]
-    for work, refusal in zip(group, refusals, strict=True):
-        if refusal is not None:
-            _refuse(work, refusal, len(group))
-    if any(refusal is None or refusal.next is not Next.AGAIN for refusal in refusals):
-        # A ledger row stood in the way, or the transaction was written and its answer lost: AWS does not promise
-        # to name every action that failed, so one read sorts the others.
+    named = [(work, refusal) for work, refusal in zip(group, refusals, strict=True) if refusal is not None]
+    for work, refusal in named:
+        _refuse(work, refusal, len(group))
+    if not named or any(refusal.next is not Next.AGAIN for _, refusal in named):
+        # A row stood in the way, or the transaction was written and its answer lost: AWS does not promise to name
+        # every action that failed, so one read sorts the others.
         for work in others:
             work.reading = Reading.HELPFUL
-    if len(others) == len(group):
+    if not named:
         for work in others:
             work.largest_group = smaller_group(len(group))
 
@@ -144,10 +144,20 @@ def _refuse(work: Work, refusal: Refusal, group_size: int) -> None:
         work.verdict = refusal.verdict
 
 
-def _first_of_each_event(works: Sequence[Work]) -> list[Work]:
-    """A copy of an event waits for the one before it."""
-    first: dict[str | None, Work] = {}
-    for work in works:
-        if not work.is_decided:
-            first.setdefault(work.event_id, work)
-    return list(first.values())
+def _askable(window: Sequence[Work]) -> list[Work]:
+    """The events to be read now: of the copies of an event only the first.
+
+    A superseded event waits for those before it in its message group, since its row is written after the read.
+    """
+    asking: list[Work] = []
+    events: set[str | None] = set()
+    message_groups: set[str] = set()
+    for work in window:
+        is_superseded = work.if_unknown is not None and work.if_unknown.outcome is Outcome.SUPERSEDED
+        is_early = is_superseded and work.message.group in message_groups
+        if work.reading is not Reading.NONE and work.event_id not in events and not is_early:
+            asking.append(work)
+        events.add(work.event_id)
+        if work.message.group is not None:
+            message_groups.add(work.message.group)
+    return asking

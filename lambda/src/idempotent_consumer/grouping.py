@@ -46,8 +46,8 @@ def _pick(window: Sequence[Work], most_attempts: int) -> list[Work]:
             and message_group not in closed
             and rows.isdisjoint(commit.rows)
             and len(group) < room_with_it
-            and actions + commit.actions <= MAX_ACTIONS
-            and size + commit.size <= MAX_BYTES
+            and (not group or actions + commit.actions <= MAX_ACTIONS)  # one that no transaction can hold
+            and (not group or size + commit.size <= MAX_BYTES)  # goes alone, and DynamoDB says so
         ):
             group.append(work)
             actions, size, room = actions + commit.actions, size + commit.size, room_with_it

@@ -108,7 +108,7 @@ class Ledger:
         answer = self._dynamodb.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
         unprocessed = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
         found = answer.get("Responses", {}).get(self._table)
-        if found is None and not unprocessed:
+        if found is None and len(unprocessed) < len(keys):
             return None
         rows.update((row["event_id"]["S"], row) for row in found or ())
         return [key["event_id"]["S"] for key in unprocessed]
