@@ -1,4 +1,4 @@
-"""Builds the Lambda zip: the library and its pinned requirements, the same on each machine.
+"""Builds the Lambda zip: the library and its pinned requirements with their bytecode, the same on each machine.
 
     python lambda/build.py             writes lambda/dist/idempotent-consumer.zip
     python lambda/build.py --check     ends 1 if that zip is not what the sources say
@@ -7,6 +7,9 @@ The zip is committed, so that whoever applies the module needs no Python. Two bu
 same files in the same order, with the same bytes, modes and times. Only the compressed bytes may differ, as
 they depend on the machine's zlib: the check compares what the zip holds, and a build that would change no
 member leaves the file as it is, so that no function is deployed again for nothing.
+
+To build takes Python 3.13, which compiles the bytecode, beside the Python that runs this. The check compares
+the bytecode where the very release that compiled it is at hand, and says so where it is not.
 
 Exit codes: 0 built or up to date, 1 stale, 2 cannot build.
 """
@@ -24,22 +27,25 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+
+from bytecode import RUNTIME_PYTHON, CannotCompile, compiled, find_python, kind, uncompiled
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE / "src" / "idempotent_consumer"
 REQUIREMENTS = HERE / "requirements.txt"
 OUTPUT = HERE / "dist" / "idempotent-consumer.zip"
 
-RUNTIME_PYTHON = "3.13"
 PIP_SECONDS = 600
 
 LEVEL = 9
 TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say
 UNIX = 3
 MODE = (stat.S_IFREG | 0o644) << 16
+# The zip's own comment names the release that compiled its bytecode.
+COMPILED_BY = "bytecode: Python "
 
 CARRIED = frozenset({".json", ".py"})
 LEFT_OUT = frozenset({".c", ".h", ".pyc", ".pyi", ".pyo", ".typed"})
@@ -104,11 +110,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     options = parse(arguments)
     try:
-        fresh = archive(collect([PACKAGE], REQUIREMENTS, options.wheels))
-    except CannotBuild as problem:
+        members = collect([PACKAGE], REQUIREMENTS, options.wheels)
+        return check(options.output, members) if options.check else build(options.output, members)
+    except (CannotBuild, CannotCompile) as problem:
         print(f"cannot build: {problem}", file=sys.stderr)
         return 2
-    return check(options.output, fresh) if options.check else build(options.output, fresh)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -120,25 +126,38 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def build(output: Path, fresh: bytes) -> int:
+def build(output: Path, members: Mapping[str, bytes]) -> int:
+    python = find_python(compiled_by(output) or RUNTIME_PYTHON) or find_python()
+    if python is None:
+        raise CannotBuild(
+            f"the zip ships bytecode of Python {RUNTIME_PYTHON}, the function's default runtime, which is not on this "
+            f"machine.\nInstall it and run this again: `uv python install {RUNTIME_PYTHON}`, "
+            f"`pyenv install {RUNTIME_PYTHON}` or https://www.python.org/downloads/"
+        )
+    fresh = archive({**members, **compiled(members, python)}, python.release)
     if not differences(output, fresh):
         print(f"up to date: {summary(output)}")
         return 0
-    replace(output, fresh)
+    write(output, fresh)
     print(f"built: {summary(output)}")
     return 0
 
 
-def check(output: Path, fresh: bytes) -> int:
-    found = differences(output, fresh)
-    if not found:
+def check(output: Path, members: Mapping[str, bytes]) -> int:
+    release = compiled_by(output) or RUNTIME_PYTHON
+    python = find_python(release)
+    bytecode = compiled(members, python) if python else uncompiled(members)
+    found = differences(output, archive({**members, **bytecode}, release), unread=() if python else bytecode)
+    if found:
+        again = "" if output == OUTPUT else f" --output {output}"
+        print(f"stale: {shown(output)} is not what the sources say", file=sys.stderr)
+        print("\n".join(f"  {line}" for line in found), file=sys.stderr)
+        print(f"run: python {shown(Path(__file__).resolve())}{again}", file=sys.stderr)
+    else:
         print(f"up to date: {summary(output)}")
-        return 0
-    again = "" if output == OUTPUT else f" --output {output}"
-    print(f"stale: {shown(output)} is not what the sources say", file=sys.stderr)
-    print("\n".join(f"  {line}" for line in found), file=sys.stderr)
-    print(f"run: python {shown(Path(__file__).resolve())}{again}", file=sys.stderr)
-    return 1
+    if python is None:
+        print(f"not compared: the bytecode, since Python {release}, which compiled it, is not on this machine")
+    return 1 if found else 0
 
 
 # --- what goes in ---
@@ -261,10 +280,14 @@ def download(requirements: Path, folder: Path) -> None:
 # --- the archive ---
 
 
-def archive(members: dict[str, bytes]) -> bytes:
-    """The zip, with nothing in it that depends on the machine but the compression."""
+def archive(members: Mapping[str, bytes], release: str) -> bytes:
+    """The zip, with nothing in it that depends on the machine but the compression.
+
+    release: of the Python that compiled the bytecode among the members.
+    """
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as opened:
+        opened.comment = f"{COMPILED_BY}{release}".encode("ascii")
         for name, data in sorted(members.items()):
             info = zipfile.ZipInfo(name, TIME)
             info.create_system = UNIX
@@ -293,8 +316,22 @@ def entries(source: Path | io.BytesIO) -> list[Entry]:
         ]
 
 
-def differences(output: Path, fresh: bytes) -> list[str]:
-    """How the zip on disk differs from the fresh one, a line a member; empty if it does not."""
+def compiled_by(output: Path) -> str | None:
+    """The release of the runtime's Python that compiled the bytecode of the zip on disk, if it names one."""
+    try:
+        with zipfile.ZipFile(output) as opened:
+            comment = opened.comment.decode("ascii", "replace")
+    except (OSError, zipfile.BadZipFile):
+        return None
+    named = re.fullmatch(rf"{COMPILED_BY}({re.escape(RUNTIME_PYTHON)}\.\w+)", comment)
+    return named[1] if named else None
+
+
+def differences(output: Path, fresh: bytes, unread: Collection[str] = ()) -> list[str]:
+    """How the zip on disk differs from the fresh one, a line a member; empty if it does not.
+
+    unread: the members of which the fresh one has but the kind of bytecode; no more is compared of them.
+    """
     if not output.exists():
         return [f"missing  {output.name} itself"]
     try:
@@ -302,6 +339,7 @@ def differences(output: Path, fresh: bytes) -> list[str]:
     except (zipfile.BadZipFile, zlib.error, EOFError) as problem:
         return [f"broken   {output.name} itself: {problem}"]
     new = entries(io.BytesIO(fresh))
+    old, new = ([comparable(entry, unread) for entry in side] for side in (old, new))
     if old == new:
         return []
     before, after = ({entry.name: entry for entry in side} for side in (old, new))
@@ -315,7 +353,11 @@ def differences(output: Path, fresh: bytes) -> list[str]:
     return lines or ["order    the members are not sorted, or one is there twice"]
 
 
-def replace(output: Path, data: bytes) -> None:
+def comparable(entry: Entry, unread: Collection[str]) -> Entry:
+    return replace(entry, data=kind(entry.data)) if entry.name in unread else entry
+
+
+def write(output: Path, data: bytes) -> None:
     """Writes the file in one step, so that an interrupted build leaves the old one."""
     output.parent.mkdir(parents=True, exist_ok=True)
     draft = output.with_name(f"{output.name}.{os.getpid()}.tmp")

@@ -50,7 +50,9 @@ def test_without_put_item_nothing_is_committed(
     assert standard.business_row(event_id) is not None
 
 
-def test_without_batch_get_item_a_row_in_the_way_is_not_judged(standard: Pipeline, emulator: Emulator, event_id: str) -> None:
+def test_without_batch_get_item_a_row_in_the_way_is_not_judged(
+    standard: Pipeline, emulator: Emulator, event_id: str
+) -> None:
     standard.put_business_row({"id": event_id, "owner": "somebody else"})
     body = {"id": event_id}
     with _taken_away(standard, emulator, "dynamodb:BatchGetItem") as wait_for_refusal:

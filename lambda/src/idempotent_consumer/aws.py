@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol
 
+import botocore
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
@@ -144,6 +145,8 @@ class Clients:
             retries={"mode": "standard", "total_max_attempts": SDK_ATTEMPTS},
             # Costs up to two fifths of a call. The tests check each request against botocore's model instead.
             parameter_validation=False,
+            # botocore's own is put together anew for each call, a twelfth of it.
+            user_agent=f"idempotent-consumer botocore/{botocore.__version__}",
         )
         session = botocore.session.get_session()
         session.register_component("data_loader", _OwnServicesLoader())

@@ -1,8 +1,13 @@
 """Entry points for Lambda."""
 
+import gc
 import os
 from collections.abc import Callable
 from typing import Any
+
+# What the start imports and makes is there to stay. To search it for garbage, again and again, is a tenth of the start.
+if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+    gc.disable()
 
 from idempotent_consumer.aws import Clients, LambdaContext
 from idempotent_consumer.consumer import Consumer
@@ -32,6 +37,8 @@ def pipeline(planner_for: Callable[[Settings], Planner]) -> LambdaHandler:
 
     if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
         consumer = connect()
+        gc.freeze()
+        gc.enable()
     return handle
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # What no message may hold: all but XML 1.0 characters (Amazon SQS API Reference, SendMessage).
-REFUSED_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+REFUSED_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class UnexpectedInvocation(ValueError):

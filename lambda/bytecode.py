@@ -1,0 +1,132 @@
+"""Compiles the zip's sources ahead of time, by the Python of the function's default runtime.
+
+The function's disk is read-only, so without this each cold start would compile all that it imports. The bytecode is of
+the kind that Python takes without a look at the source (PEP 552, unchecked hash): unpacking may set any file times,
+and to change a source in the zip without building it again has no effect. Other versions of Python pass it over, by
+its name, and compile the sources.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+RUNTIME_PYTHON = "3.13"
+
+# Where the function finds its code: Python need not correct the paths in what it loads.
+TASK_ROOT = "/var/task"
+UNCHECKED_HASH = (1).to_bytes(4, "little")
+
+FIND_SECONDS = 20
+COMPILE_SECONDS = 300
+
+_WHICH_PYTHON = """
+import platform, sys
+print(platform.python_implementation() + getattr(sys, "abiflags", ""), platform.python_version())
+"""
+_COMPILE = """
+import py_compile, sys
+folder, task_root = sys.argv[1:]
+for name in sys.stdin.read().splitlines():
+    try:
+        py_compile.compile(
+            f"{folder}/{name}",
+            cfile=f"{folder}/{name}c",
+            dfile=f"{task_root}/{name}",
+            doraise=True,
+            optimize=0,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+    except py_compile.PyCompileError as problem:
+        sys.exit(f"{name}: {problem.exc_value}")
+"""
+
+
+class CannotCompile(Exception):
+    """There is no bytecode to ship; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Python:
+    """An interpreter of this machine. release: as in 3.13.0, since the bytecode may differ from one to the next."""
+
+    path: str
+    release: str
+
+
+def compiled(members: Mapping[str, bytes], python: Python) -> dict[str, bytes]:
+    """The bytecode of each source among the members, by its path in the zip."""
+    sources = {name: data for name, data in sorted(members.items()) if name.endswith(".py")}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, data in sources.items():
+            path = Path(scratch, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        run_compiler(python, scratch, sources)
+        return {bytecode_name(name): Path(scratch, f"{name}c").read_bytes() for name in sources}
+
+
+def uncompiled(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The same paths with no more than the kind of bytecode, for a machine without the Python that compiles it."""
+    return {bytecode_name(name): bytes(4) + UNCHECKED_HASH for name in members if name.endswith(".py")}
+
+
+def kind(bytecode: bytes) -> bytes:
+    """How Python decides whether the bytecode fits its source: the flags in its header."""
+    return bytecode[4:8]
+
+
+def bytecode_name(source: str) -> str:
+    path = PurePosixPath(source)
+    return str(path.parent / "__pycache__" / f"{path.stem}.cpython-{RUNTIME_PYTHON.replace('.', '')}.pyc")
+
+
+def find_python(version: str = RUNTIME_PYTHON) -> Python | None:
+    """The CPython of a release (3.13.0), or of any of a version (3.13): the running one, on PATH, or one of pyenv's."""
+    for path in candidates(".".join(version.split(".")[:2])):
+        release = release_of(path)
+        if release is not None and f"{release}.".startswith(f"{version}."):
+            return Python(path, release)
+    return None
+
+
+def candidates(minor: str) -> Iterator[str]:
+    yield sys.executable
+    on_path = shutil.which(f"python{minor}")
+    if on_path is not None:
+        yield on_path
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from map(str, sorted(pyenv.glob(f"versions/{minor}.*/bin/python{minor}")))
+
+
+def release_of(path: str) -> str | None:
+    """The release of an interpreter; None for what does not run, or is not the CPython that the runtime has."""
+    command = [path, "-I", "-S", "-c", _WHICH_PYTHON]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FIND_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    name, _, release = done.stdout.strip().partition(" ")
+    return release if name == "CPython" else None
+
+
+def run_compiler(python: Python, folder: str, names: Iterable[str]) -> None:
+    """Writes name.pyc beside each name.py. Neither the user's settings nor the machine's locale play a part.
+
+    The compiler must not have loaded what it compiles: which strings it marks as interned depends on what it holds.
+    """
+    command = [python.path, "-I", "-S", "-X", "utf8", "-W", "ignore", "-c", _COMPILE, folder, TASK_ROOT]
+    listed = "\n".join(names).encode()
+    try:
+        done = subprocess.run(command, input=listed, capture_output=True, timeout=COMPILE_SECONDS, check=False)
+    except subprocess.TimeoutExpired as problem:
+        raise CannotCompile(f"Python {python.release} took over {COMPILE_SECONDS} s to compile") from problem
+    if done.returncode:
+        reason = done.stderr.decode("utf-8", "replace").strip()
+        raise CannotCompile(f"Python {python.release} does not compile {reason}")

@@ -1,0 +1,95 @@
+"""What the build tests do to zips: run the builder, copy a zip with a change, unpack it as the function sees it."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import botocore
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What the Lambda runtime brings along, as far as the library needs it.
+RUNTIME = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six.py", "urllib3")
+
+# What the module sets for the function; the handler may read it while it is imported.
+FUNCTION_ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_LAMBDA_FUNCTION_NAME": "orders",
+    "AWS_REGION": "eu-central-1",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "BUSINESS_HASH_KEY": "id",
+    "BUSINESS_HASH_KEY_TYPE": "S",
+    "BUSINESS_TABLE": "order_records",
+    "CONSUMER_NAME": "orders",
+    "DEAD_LETTER_QUEUE_URL": "http://127.0.0.1:9/000000000000/orders-dead-letter",
+    "EVENT_ENVELOPE": "raw",
+    "EVENT_FINGERPRINT": "@",
+    "EVENT_ITEM": "@",
+    "EVENT_WRITE_MODE": "insert",
+    "LEDGER_TABLE": "orders-processed-events",
+    "NOTIFICATION_ATTRIBUTES": "{}",
+    "NOTIFICATION_MAX_BYTES": "262144",
+    "NOTIFICATION_MESSAGE": "@",
+    "TOPIC_ARN": "arn:aws:sns:eu-central-1:000000000000:orders",
+    "TTL_WINDOW_DAYS": "30",
+}
+
+
+def run(builder: ModuleType, wheels: Path, *arguments: str) -> int:
+    code: int = builder.main(["--wheels", str(wheels), *arguments])
+    return code
+
+
+def names_in(archive: Path) -> list[str]:
+    with zipfile.ZipFile(archive) as opened:
+        return opened.namelist()
+
+
+def copy_of_the_sources(target: Path) -> Path:
+    """lambda/ without what has been built."""
+    shutil.copytree(ROOT / "lambda", target, ignore=shutil.ignore_patterns("dist", "__pycache__"))
+    return target
+
+
+def rewrite(
+    source: Path,
+    target: Path,
+    *,
+    level: int = 9,
+    reverse: bool = False,
+    tamper: Callable[[zipfile.ZipInfo, bytes], bytes | None] = lambda _, data: data,
+) -> None:
+    """Copies a zip member by member; `tamper` may change each one, or drop it with None."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        new.comment = old.comment
+        for info in sorted(old.infolist(), key=lambda info: info.filename, reverse=reverse):
+            copy = zipfile.ZipInfo(info.filename, info.date_time)
+            copy.create_system, copy.external_attr = info.create_system, info.external_attr
+            copy.compress_type = info.compress_type
+            data = tamper(copy, old.read(info))
+            if data is not None:
+                new.writestr(copy, data, compresslevel=level)
+
+
+def unpacked_read_only(archive: Path, target: Path) -> Path:
+    with zipfile.ZipFile(io.BytesIO(archive.read_bytes())) as opened:
+        opened.extractall(target)
+    for path in target.rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    return target
+
+
+def runtime_packages(target: Path) -> Path:
+    """A folder with the packages of the Lambda runtime alone, out of the environment that runs the tests."""
+    installed = Path(botocore.__file__).parents[1]
+    target.mkdir()
+    for name in RUNTIME:
+        (target / name).symlink_to(installed / name)
+    return target
