@@ -5,18 +5,22 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 # make demo KEEP=1 leaves the emulator running.
 KEEP ?=
+# For a part of the benchmark: make bench BENCH_ARGS="--only cpu"; --quick for fewer turns, --publish for docs/.
+BENCH_ARGS ?=
 
 VENV := .venv/bin/python
 READY := .venv/requirements.ok
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint zip clean prerequisites
+.PHONY: help demo test lint bench import-budget zip clean prerequisites
 
 help:
 	@echo "make demo          run 1,000 messages through the module on this machine, and show what became of them"
 	@echo "make demo KEEP=1   the same, and leave everything up to look around"
 	@echo "make test          all tests"
 	@echo "make lint          ruff, mypy and terraform fmt"
+	@echo "make bench         measure the function beside Powertools for AWS Lambda, in some minutes"
+	@echo "make import-budget compare the function's cold start with its budget"
 	@echo "make zip           build the function's zip again"
 	@echo "make clean         remove what the other targets made"
 	@echo
@@ -34,6 +38,12 @@ lint: $(READY)
 	@.venv/bin/ruff check .
 	@.venv/bin/mypy
 	@terraform fmt -check -recursive
+
+bench: $(READY)
+	@$(VENV) -m benchmarks $(BENCH_ARGS)
+
+import-budget: $(READY)
+	@$(VENV) -m benchmarks.import_budget
 
 zip: $(READY)
 	@$(VENV) lambda/build.py

@@ -266,6 +266,17 @@ class Cloud:
     def count(self, operation: str) -> int:
         return self.operations.count(operation)
 
+    @property
+    def transactions(self) -> list[list[str]]:
+        """The events of each transaction that was tried."""
+        return [events_of(request) for request in self.requests(COMMIT)]
+
+    @property
+    def reads(self) -> list[list[str]]:
+        """The events of each read of the ledger."""
+        tables = [request["RequestItems"] for request in self.requests(READ)]
+        return [[key["event_id"]["S"] for table in names.values() for key in table["Keys"]] for names in tables]
+
     def ledger(self, table: str = LEDGER) -> dict[str, Item]:
         return {row["event_id"]["S"]: row for row in self._scan(table)}
 

@@ -111,8 +111,8 @@ class Budget:
 
     def allows_commit(self) -> bool:
         """The same, with time left to publish and to mark: else a slow batch would be committed and never settled."""
-        settling_ms = max(2 * self._slowest_commit_ms, self._slowest_settling_ms)
-        return self.remaining_ms() >= LONGEST_CALL_MS + _CLOSING_MS + settling_ms
+        settling_ms = max(self._slowest_commit_ms, self._slowest_settling_ms)
+        return self.remaining_ms() >= LONGEST_CALL_MS + _CLOSING_MS + self._slowest_commit_ms + settling_ms
 
     def observe_commit(self, duration_ms: int) -> None:
         """Publishing and marking are each expected to take what the slowest commit took."""
