@@ -76,7 +76,10 @@ class Delivery:
     @property
     def distinct(self) -> list[Work]:
         """The first event of each verdict: a message may hold a thousand that share one."""
-        return list({id(work.verdict): work for work in reversed(self.works)}.values())
+        first: dict[int, Work] = {}
+        for work in self.works:
+            first.setdefault(id(work.verdict), work)
+        return list(first.values())
 
     @property
     def undecided(self) -> list[Work]:
