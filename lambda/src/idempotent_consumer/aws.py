@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol
+from urllib.parse import urlencode
 
 import botocore
 import botocore.session
@@ -150,6 +151,7 @@ class Clients:
         )
         session = botocore.session.get_session()
         session.register_component("data_loader", _OwnServicesLoader())
+        session.register("before-call.sns.PublishBatch", _encode_form)
 
         def client(service: str, region: str | None = None) -> Any:
             return session.create_client(service, region_name=region, config=config)
@@ -159,6 +161,12 @@ class Clients:
             sns=client("sns", topic_arn.split(":")[3]) if topic_arn else _MadeOnFirstUse(lambda: client("sns")),
             sqs=_MadeOnFirstUse(lambda: client("sqs")),
         )
+
+
+def _encode_form(params: dict[str, Any], **_: Any) -> None:
+    """SNS takes a form. botocore would encode it twice, to sign it and to send it."""
+    if isinstance(params.get("body"), dict):
+        params["body"] = urlencode(params["body"], doseq=True).encode()
 
 
 class _MadeOnFirstUse:
@@ -177,10 +185,18 @@ class _MadeOnFirstUse:
 
 
 class _OwnServicesLoader(Loader):  # type: ignore[misc]
-    """Before it loads a service's model, botocore looks through the folders of all 400 services for the known ones."""
+    """Loads the services' models without what botocore would do with them in vain."""
 
     def list_available_services(self, type_name: str) -> list[str]:
+        """To load a model, botocore would look through the folders of all 400 services for those it knows."""
         return ["dynamodb", "sns", "sqs"]
+
+    def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> dict[str, Any]:
+        """For each call botocore gathers the tables in it, to find an account in their ARNs: they go by name here."""
+        model: dict[str, Any] = super().load_service_model(service_name, type_name, api_version)
+        for operation in model.get("operations", {}).values():
+            operation.pop("operationContextParams", None)
+        return model
 
 
 def error_code(error: Exception) -> str:

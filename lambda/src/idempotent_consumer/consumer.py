@@ -74,11 +74,14 @@ class Consumer:
     def _parts(self, messages: Sequence[Message]) -> Iterator[list[Delivery]]:
         """The messages in order, opened, in parts of 50 events or a little more."""
         part: list[Delivery] = []
+        events = 0
         for message in messages:
-            part.append(self._open(message))
-            if sum(len(delivery.works) for delivery in part) >= PART:
+            delivery = self._open(message)
+            part.append(delivery)
+            events += len(delivery.works)
+            if events >= PART:
                 yield part
-                part = []
+                part, events = [], 0
         if part:
             yield part
 

@@ -50,7 +50,10 @@ def to_attribute_value(value: Any, path: str, depth: int = 1) -> AttributeValue:
 
 def item_bytes(item: Item) -> int:
     """The size that DynamoDB counts; for a number a byte for two digits, one for the exponent, one for a minus."""
-    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+    size = 0
+    for name, value in item.items():
+        size += _utf8_bytes(name) + _value_bytes(value)
+    return size
 
 
 def check_size(item: Item, what: str) -> int:
@@ -69,8 +72,14 @@ def _named(values: Mapping[str, Any], path: str) -> Any:
 
 def number_text(value: int | Decimal, path: str) -> str:
     """Raises Rejected `number-out-of-range` for what DynamoDB cannot hold exactly."""
-    if isinstance(value, int) and -(10**18) < value < 10**18:
-        return str(value)
+    # Most of them need no look at each digit.
+    if isinstance(value, int):
+        if -(10**18) < value < 10**18:
+            return str(value)
+    else:
+        text = str(value)
+        if len(text) <= MAX_NUMBER_DIGITS and text[-1].isdigit() and "E" not in text:
+            return text if value else "0"
     _sign, digits, exponent = Decimal(value).as_tuple()
     if not isinstance(exponent, int):
         raise Rejected("number-out-of-range", f"{path}: not a number")
@@ -87,14 +96,18 @@ def number_text(value: int | Decimal, path: str) -> str:
 
 
 def _value_bytes(value: AttributeValue) -> int:
-    ((kind, content),) = value.items()
-    if kind == "S":
-        return len(content.encode())
-    if kind == "N":
-        significant = content.partition("E")[0].replace(".", "").strip("-0")
-        return (len(significant) + 1) // 2 + 1 + int(content.startswith("-"))
-    if kind == "M":
-        return 3 + sum(1 + len(name.encode()) + _value_bytes(inner) for name, inner in content.items())
-    if kind == "L":
-        return 3 + sum(1 + _value_bytes(inner) for inner in content)
+    for kind, content in value.items():  # one
+        if kind == "S":
+            return _utf8_bytes(content)
+        if kind == "N":
+            significant = content.partition("E")[0].replace(".", "").strip("-0")
+            return (len(significant) + 1) // 2 + 1 + int(content.startswith("-"))
+        if kind == "M":
+            return 3 + sum([1 + _utf8_bytes(name) + _value_bytes(inner) for name, inner in content.items()])
+        if kind == "L":
+            return 3 + sum([1 + _value_bytes(inner) for inner in content])
     return 1
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

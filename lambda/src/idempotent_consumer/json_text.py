@@ -88,6 +88,13 @@ def _mark_plain(value: Any) -> str:
 
 def _mark_normal(value: Any) -> int | str:
     number = _decimal(value)
+    text = str(number)
+    if "E" not in text and len(text) <= _LARGEST_EXPONENT:  # most of them, and twice as fast
+        whole, _, fraction = text.partition(".")
+        fraction = fraction.rstrip("0")
+        if not fraction:
+            return int(whole)
+        return f"{_MARK}{'-' if whole[0] == '-' else ''}{(whole + fraction).lstrip('-0')}e-{len(fraction)}"
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     significant = "".join(map(str, digits)).rstrip("0")
