@@ -69,7 +69,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def _calls_in_order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Publishing and marking call by call, so that a call's number names what it holds; else marked `side_by_side`."""
     if not request.node.get_closest_marker("side_by_side"):
-        monkeypatch.setattr(side_by_side, "THREADS", 1)
+        monkeypatch.setattr(side_by_side, "CALLS", 1)
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,10 @@
-"""Calls that do not depend on each other are made at the same time, five at most, and no thread outlives them."""
+"""Calls that do not depend on each other are made at the same time, five at most, and all of them have an end."""
 
 from __future__ import annotations
 
+import concurrent.futures
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,7 +16,7 @@ from idempotent_consumer.aws import Budget, Clients
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.outbox import Outbox
-from idempotent_consumer.side_by_side import call_side_by_side
+from idempotent_consumer.side_by_side import SideBySide
 from tests.handler.support import LEDGER, MARK, NOW, PUBLISH, TTL, Cloud, Context, client_error
 
 pytestmark = pytest.mark.side_by_side
@@ -24,18 +25,6 @@ pytestmark = pytest.mark.side_by_side
 PATIENCE_SECONDS = 30
 
 RETRY = Verdict(Outcome.RETRY, "unavailable", "a call")
-
-
-class Chunks(list[str]):
-    """The chunks, and whether all of them have been handed out."""
-
-    def __init__(self, *names: str) -> None:
-        super().__init__(names)
-        self.are_handed_out = threading.Event()
-
-    def __iter__(self) -> Iterator[str]:
-        yield from super().__iter__()
-        self.are_handed_out.set()
 
 
 def await_event(event: threading.Event) -> None:
@@ -50,18 +39,18 @@ def test_the_results_are_merged() -> None:
     def call(chunk: list[str]) -> dict[str, Verdict]:
         return {key: RETRY for key in chunk if key != "b-1"}
 
-    assert call_side_by_side(call, [["a-1"], ["b-1"], ["c-1", "c-2"]]) == {"a-1": RETRY, "c-1": RETRY, "c-2": RETRY}
+    assert SideBySide().call(call, [["a-1"], ["b-1"], ["c-1", "c-2"]]) == {"a-1": RETRY, "c-1": RETRY, "c-2": RETRY}
 
 
 def test_each_result_is_that_of_its_chunk() -> None:
-    assert call_side_by_side(result, list("abcdefgh")) == {
+    assert SideBySide().call(result, list("abcdefgh")) == {
         key: Verdict(Outcome.RETRY, "unavailable", key) for key in "abcdefgh"
     }
 
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_nothing_to_call_is_no_call(in_order: bool) -> None:
-    assert call_side_by_side(result, [], in_order=in_order) == {}
+    assert SideBySide().call(result, [], in_order=in_order) == {}
 
 
 def test_one_chunk_makes_no_thread() -> None:
@@ -71,7 +60,7 @@ def test_one_chunk_makes_no_thread() -> None:
         threads.append(threading.current_thread())
         return result(chunk)
 
-    assert list(call_side_by_side(call, ["a"])) == ["a"]
+    assert list(SideBySide().call(call, ["a"])) == ["a"]
     assert threads == [threading.current_thread()]
 
 
@@ -82,7 +71,7 @@ def test_calls_are_made_at_the_same_time() -> None:
         meeting.wait(PATIENCE_SECONDS)
         return result(chunk)
 
-    assert list(call_side_by_side(call, ["a", "b"])) == ["a", "b"]
+    assert list(SideBySide().call(call, ["a", "b"])) == ["a", "b"]
 
 
 def test_results_stand_in_the_order_of_their_chunks() -> None:
@@ -95,7 +84,7 @@ def test_results_stand_in_the_order_of_their_chunks() -> None:
             second_has_ended.set()
         return result(chunk)
 
-    assert list(call_side_by_side(call, ["a", "b"])) == ["a", "b"]
+    assert list(SideBySide().call(call, ["a", "b"])) == ["a", "b"]
 
 
 def test_in_order_each_call_ends_before_the_next_begins() -> None:
@@ -106,23 +95,32 @@ def test_in_order_each_call_ends_before_the_next_begins() -> None:
         steps.append((f"{chunk} ends", threading.current_thread()))
         return result(chunk)
 
-    assert list(call_side_by_side(call, ["b", "a", "c"], in_order=True)) == ["b", "a", "c"]
+    assert list(SideBySide().call(call, ["b", "a", "c"], in_order=True)) == ["b", "a", "c"]
     assert [step for step, _ in steps] == ["b begins", "b ends", "a begins", "a ends", "c begins", "c ends"]
     assert {thread for _, thread in steps} == {threading.current_thread()}
 
 
 @pytest.mark.parametrize(("chunks", "threads"), [(12, 5), (5, 5), (3, 3)])
 def test_at_most_five_calls_run_at_the_same_time(chunks: int, threads: int) -> None:
-    waiting = Chunks(*(f"c-{number}" for number in range(chunks)))
     used: set[threading.Thread] = set()
+    running: list[int] = []
+    lock = threading.Lock()
+    meeting = threading.Barrier(threads)  # so that no thread is free for a second chunk before
 
     def call(chunk: str) -> dict[str, Verdict]:
         used.add(threading.current_thread())
-        await_event(waiting.are_handed_out)  # so that no thread is free for a second chunk before
+        with lock:
+            running.append(running[-1] + 1 if running else 1)
+            is_early = len(running) <= threads
+        if is_early:
+            meeting.wait(PATIENCE_SECONDS)
+        with lock:
+            running.append(running[-1] - 1)
         return result(chunk)
 
-    assert len(call_side_by_side(call, waiting)) == chunks
-    assert len(used) <= threads
+    assert len(SideBySide().call(call, [f"c-{number}" for number in range(chunks)])) == chunks
+    assert max(running) <= threads
+    assert len(used) == threads
     assert threading.current_thread() not in used
 
 
@@ -133,51 +131,52 @@ def test_five_calls_do_run_at_the_same_time() -> None:
         meeting.wait(PATIENCE_SECONDS)
         return result(chunk)
 
-    assert len(call_side_by_side(call, [f"c-{number}" for number in range(10)])) == 10
+    assert len(SideBySide().call(call, [f"c-{number}" for number in range(10)])) == 10
 
 
 def test_each_call_has_a_connection_of_its_own(clients: Clients) -> None:
     """A call without one would make a new connection, and close it."""
-    assert side_by_side.THREADS == 5
+    assert side_by_side.CALLS == 5
     assert [client.meta.config.max_pool_connections for client in (clients.dynamodb, clients.sns)] == [10, 10]
 
 
-def test_no_thread_is_left_afterwards() -> None:
-    meeting = threading.Barrier(3)
-    threads: set[threading.Thread] = set()
+def test_threads_are_kept_for_the_next_calls() -> None:
+    calls = SideBySide()
+    used: set[threading.Thread] = set()
 
     def call(chunk: str) -> dict[str, Verdict]:
-        threads.add(threading.current_thread())
-        meeting.wait(PATIENCE_SECONDS)
+        used.add(threading.current_thread())
         return result(chunk)
 
-    call_side_by_side(call, ["a", "b", "c"])
-    assert len(threads) == 3
-    assert not any(thread.is_alive() for thread in threads)
-    assert threads.isdisjoint(threading.enumerate())
+    for _ in range(20):
+        calls.call(call, list("abcdefgh"))
+    assert len(used) <= 5
+    assert all(thread.is_alive() for thread in used)
 
 
 class TestCallThatRaises:
-    def test_is_raised_once_the_others_have_ended(self) -> None:
-        has_begun = {"fails": threading.Event(), "goes on": threading.Event()}
-        threads: dict[str, threading.Thread] = {}
+    @pytest.mark.parametrize("failing", ["a", "b"])
+    def test_is_raised_once_the_others_have_ended(self, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+        is_waited_for = threading.Event()
         ended: list[str] = []
 
+        def wait(others: Any) -> Any:
+            is_waited_for.set()
+            return futures_wait(others)
+
+        futures_wait = concurrent.futures.wait
+        monkeypatch.setattr(concurrent.futures, "wait", wait)
+
         def call(chunk: str) -> dict[str, Verdict]:
-            threads[chunk] = threading.current_thread()
-            has_begun[chunk].set()
-            if chunk == "fails":
-                await_event(has_begun["goes on"])
+            if chunk == failing:
                 raise RuntimeError(chunk)
-            await_event(has_begun["fails"])
-            threads["fails"].join(PATIENCE_SECONDS)  # it ends once the error is on its way and no call is to come
+            await_event(is_waited_for)
             ended.append(chunk)
             return result(chunk)
 
-        with pytest.raises(RuntimeError, match="fails"):
-            call_side_by_side(call, ["fails", "goes on"])
-        assert ended == ["goes on"]
-        assert not any(thread.is_alive() for thread in threads.values())
+        with pytest.raises(RuntimeError, match=failing):
+            SideBySide().call(call, ["a", "b", "c"])
+        assert sorted([*ended, failing]) == ["a", "b", "c"]
 
     def test_is_raised_whichever_it_is(self) -> None:
         def call(chunk: str) -> dict[str, Verdict]:
@@ -186,7 +185,7 @@ class TestCallThatRaises:
             return result(chunk)
 
         with pytest.raises(RuntimeError, match="c"):
-            call_side_by_side(call, list("abcdefgh"))
+            SideBySide().call(call, list("abcdefgh"))
 
     @pytest.mark.parametrize(("chunks", "in_order"), [(["a"], False), (["a", "b"], True)])
     def test_is_raised_where_there_are_no_threads(self, chunks: list[str], in_order: bool) -> None:
@@ -197,7 +196,7 @@ class TestCallThatRaises:
             raise RuntimeError(chunk)
 
         with pytest.raises(RuntimeError, match="a"):
-            call_side_by_side(call, chunks, in_order=in_order)
+            SideBySide().call(call, chunks, in_order=in_order)
         assert called == ["a"]
 
 

@@ -16,7 +16,7 @@ from idempotent_consumer.aws import (
 from idempotent_consumer.cancellation import Refusal, read_error, read_reasons
 from idempotent_consumer.commit import Commit
 from idempotent_consumer.items import Item
-from idempotent_consumer.side_by_side import call_side_by_side
+from idempotent_consumer.side_by_side import SideBySide
 
 MAX_STATEMENTS = 25
 
@@ -27,6 +27,7 @@ class Ledger:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb = dynamodb
         self._table = table
+        self._side_by_side = SideBySide()
         self._mark_statement = (
             f'UPDATE "{table}" SET "status"=? SET "sent_at"=? SET "ttl"=? SET "message_id"=? '
             'REMOVE "notification" REMOVE "pending_shard" WHERE "event_id"=?'
@@ -80,7 +81,7 @@ class Ledger:
         """
         event_ids = list(message_ids)
         chunks = [event_ids[start : start + MAX_STATEMENTS] for start in range(0, len(event_ids), MAX_STATEMENTS)]
-        return call_side_by_side(
+        return self._side_by_side.call(
             lambda chunk: call_for_all(chunk, lambda waiting: self._try_mark(waiting, message_ids, sent), budget),
             chunks,
         )

@@ -6,7 +6,7 @@ from typing import Any
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import CALL_ERRORS, Budget, call_for_all, failed_call, retry_verdict
 from idempotent_consumer.notification import RenderedNotification
-from idempotent_consumer.side_by_side import call_side_by_side
+from idempotent_consumer.side_by_side import SideBySide
 
 # Amazon SNS API Reference, PublishBatch: ten entries, and the sum of their sizes within one message's limit.
 MAX_ENTRIES = 10
@@ -24,12 +24,13 @@ class Outbox:
         self._sns = sns
         self._topic_arn = topic_arn
         self._is_fifo = topic_arn is not None and topic_arn.endswith(".fifo")
+        self._side_by_side = SideBySide()
 
     def publish(self, notifications: Notifications, budget: Budget) -> dict[str, Verdict]:
         """Publish by event id; returns a verdict for each event whose notification may not have gone out."""
         if self._topic_arn is None:
             return dict.fromkeys(notifications, _NO_TOPIC)
-        return call_side_by_side(
+        return self._side_by_side.call(
             lambda batch: self._publish_batch(batch, budget), list(_batches(notifications)), in_order=self._is_fifo
         )
 

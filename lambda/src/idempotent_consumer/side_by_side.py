@@ -1,28 +1,40 @@
 """Makes calls that do not depend on each other at the same time: in a large batch they mostly wait for answers."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from idempotent_consumer.answer import Verdict
 
-# What publishes a part of 50 events. The SDK keeps ten connections for a client.
-THREADS = 5
+# At a time: what publishes a part of 50 events. The SDK keeps ten connections for a client.
+CALLS = 5
 
 _Chunk = TypeVar("_Chunk")
 
 
-def call_side_by_side(
-    call: Callable[[_Chunk], dict[str, Verdict]], chunks: Sequence[_Chunk], *, in_order: bool = False
-) -> dict[str, Verdict]:
-    """The results of all calls in one dict. Raises what a call raises, once all that have begun have ended.
+class SideBySide:
+    """The threads are kept, as connections are; none of them is busy when Lambda freezes the process."""
 
-    in_order: one after the other. The threads end with it: none is left when Lambda freezes the process.
-    """
-    if in_order or len(chunks) <= 1 or THREADS == 1:
-        results = [call(chunk) for chunk in chunks]
-    else:
-        from concurrent.futures import ThreadPoolExecutor  # it would slow the cold start of those who never need it
+    def __init__(self) -> None:
+        self._threads: Any = None
 
-        with ThreadPoolExecutor(THREADS) as pool:
-            results = list(pool.map(call, chunks))
-    return {key: verdict for result in results for key, verdict in result.items()}
+    def call(
+        self, call: Callable[[_Chunk], dict[str, Verdict]], chunks: Sequence[_Chunk], *, in_order: bool = False
+    ) -> dict[str, Verdict]:
+        """The results of a call for each chunk, in one dict. in_order: one after the other.
+
+        Raises what a call raises, once all that have begun have ended.
+        """
+        if in_order or len(chunks) <= 1 or CALLS == 1:
+            results = [call(chunk) for chunk in chunks]
+        else:
+            results = self._call(call, chunks)
+        return {key: verdict for result in results for key, verdict in result.items()}
+
+    def _call(self, call: Callable[[_Chunk], dict[str, Verdict]], chunks: Sequence[_Chunk]) -> list[dict[str, Verdict]]:
+        from concurrent.futures import ThreadPoolExecutor, wait  # batches of ten need none, nor does a cold start
+
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(CALLS)
+        begun = [self._threads.submit(call, chunk) for chunk in chunks]
+        wait(begun)
+        return [each.result() for each in begun]
