@@ -1,0 +1,521 @@
+"""Random batches among random faults: whatever goes wrong, and in whatever order, the invariants of the design hold.
+
+A batch is delivered while an adversary spoils calls, and what is not deleted is delivered again, as the queue would.
+Then the adversary sleeps, and all must get settled. What happened is compared with `Law`, which says in a few lines
+what may happen and knows nothing of how the consumer works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ConnectionClosedError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from idempotent_consumer import consumer as consumer_module
+from idempotent_consumer.consumer import Misconfigured
+from idempotent_consumer.event import Event
+from idempotent_consumer.plan import Plan, Planner
+from tests.handler.support import (
+    BURY,
+    COMMIT,
+    LEDGER,
+    MARK,
+    PUBLISH,
+    PUT,
+    READ,
+    Killed,
+    cancelled,
+    client_error,
+    record,
+)
+from tests.handler.table_model import FULL_KEY, REFUSED_KEY, Effect, Happened, Request, World, reasons_in
+
+# A business row that another program wrote: it must not be overwritten, but by an upsert.
+FOREIGN_KEY = "foreign"
+SETTINGS = {
+    "EVENT_ENVELOPE": "s3",
+    "EVENT_ID": "id",
+    "EVENT_ITEM": "{id: row, value: value}",
+    "EVENT_VERSION": "version",
+}
+
+
+# What is in the queue
+
+
+@dataclass(frozen=True)
+class Content:
+    """An event as its producer sent it; two with one id and other contents are a conflict.
+
+    id: None: it can never be processed. row: the key of its business row; None: the same, once its plan is made.
+    """
+
+    id: str | None
+    row: str | None
+    version: int
+    value: int
+
+    @property
+    def record(self) -> dict[str, Any]:
+        own = {"id": self.id, "row": self.row, "version": self.version, "value": self.value}
+        return {"s3": {"object": {"key": "any"}}, **own}
+
+
+@cache
+def fingerprint(content: Content) -> str:
+    return hashlib.sha256(json.dumps(content.record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+@dataclass
+class Message:
+    """contents: none of them in S3's test event."""
+
+    id: str
+    group: str | None
+    contents: tuple[Content, ...]
+    received: int = 0
+
+    @property
+    def body(self) -> str:
+        what: dict[str, Any] = {"Records": [content.record for content in self.contents]}
+        return json.dumps({"number": self.id, **(what if self.contents else {"Event": "s3:TestEvent"})})
+
+
+@dataclass(frozen=True)
+class Case:
+    """part: how many events the consumer takes for one part of a batch. faulty_id: the planner stumbles over it."""
+
+    is_fifo: bool
+    write_mode: str
+    part: int
+    faulty_id: str | None
+    messages: tuple[tuple[str, tuple[Content, ...]], ...]
+
+    def make_messages(self) -> list[Message]:
+        return [
+            Message(f"m-{number}", group if self.is_fifo else None, contents)
+            for number, (group, contents) in enumerate(self.messages)
+        ]
+
+
+def make_content(chance: Random, write_mode: str, ids: Sequence[str]) -> Content:
+    """Mostly events that can be committed, each with a row of its own; else a batch is over at once."""
+    event_id = chance.choice(ids)
+    # Another event's row is what `newer` and `upsert` are about; `insert` refuses it.
+    takes_other_row = chance.randint(1, 8 if write_mode == "insert" else 2) == 1
+    row = chance.choice(ids[:3]) if takes_other_row else event_id
+    return Content(
+        id=None if chance.randint(1, 20) == 1 else event_id,
+        row=chance.choice([None, FOREIGN_KEY, REFUSED_KEY, FULL_KEY]) if chance.randint(1, 12) == 1 else row,
+        version=chance.randint(1, 3),
+        value=1 if chance.randint(1, 8) == 1 else 0,
+    )
+
+
+def make_case(chance: Random, scale: int = 1) -> Case:
+    """scale: how many times as large a batch as the smallest that can go wrong."""
+    ids = [f"{letter}{number}" for number in range(scale) for letter in "abcdefgh"]
+    write_mode = chance.choice(["insert", "upsert", "newer"])
+    # Few contents for many messages, since copies matter.
+    contents = [make_content(chance, write_mode, ids) for _ in range(scale * chance.randint(3, 8))]
+    sizes = chance.choice([[1], [1], [0, 1, 2, 3]])
+    return Case(
+        is_fifo=chance.choice([False, True]),
+        write_mode=write_mode,
+        part=chance.choice([50, 50, 3]),
+        faulty_id=chance.choice([None, None, None, *ids[:2]]),
+        messages=tuple(
+            (chance.choice("ggh"), tuple(chance.choice(contents) for _ in range(chance.choice(sizes))))
+            for _ in range(scale * chance.randint(3, 9))
+        ),
+    )
+
+
+# What may happen
+
+
+class Law:
+    """Reads what happened, in order, and holds each step against the invariants of the design."""
+
+    def __init__(self, messages: Sequence[Message], write_mode: str) -> None:
+        self.ledger: dict[str, Content] = {}
+        self.rows: dict[str, Content | None] = {FOREIGN_KEY: None}
+        self.published: set[str] = set()
+        self.sent: set[str] = set()
+        self.buried: set[str] = set()
+        self._messages = messages
+        self._write_mode = write_mode
+
+    def read(self, history: Iterable[Happened]) -> None:
+        for happened in history:
+            if happened.what in ("committed", "superseded"):
+                self._settle(happened)
+            elif happened.what == "published":
+                # I5: what is published is what was committed under this id.
+                assert json.loads(happened.text) == self.ledger[happened.event_id].record
+                self.published.add(happened.event_id)
+            elif happened.what == "marked":
+                assert happened.event_id in self.published, "I2: published before it is marked"
+                self.sent.add(happened.event_id)
+            else:
+                (message,) = [message for message in self._messages if message.body == happened.text]
+                self._bury(message)
+
+    def check_answer(self, batch: Sequence[Message], returning: Sequence[Message]) -> None:
+        held: set[str | None] = set()
+        for message in batch:
+            if message in returning:
+                held.add(message.group)
+                continue
+            assert message.group is None or message.group not in held, "I6: reported with all that follow it"
+            settled = all(self.is_done(content) for content in message.contents)
+            assert settled or message.id in self.buried, "I3: deleted only if it is settled"
+
+    def is_dead(self, content: Content) -> bool:
+        """Whether it can never be committed, as things are."""
+        if content.id is None:
+            return True
+        if content.id in self.ledger:
+            return self.ledger[content.id] != content
+        if content.row in (None, REFUSED_KEY, FULL_KEY):
+            return True
+        is_taken = content.row in self.rows
+        if self._write_mode == "newer":
+            return is_taken and self.rows[str(content.row)] is None
+        return is_taken and self._write_mode == "insert"
+
+    def is_committed(self, content: Content) -> bool:
+        return content.id is not None and self.ledger.get(content.id) == content
+
+    def is_done(self, content: Content) -> bool:
+        return self.is_committed(content) and content.id in self.sent
+
+    def is_superseded(self, content: Content) -> bool:
+        stored = self.rows.get(str(content.row))
+        return self._write_mode == "newer" and stored is not None and stored.version >= content.version
+
+    def _settle(self, happened: Happened) -> None:
+        message = next(message for message in self._messages if message.id == happened.message_id)
+        content = next(
+            content
+            for content in message.contents
+            if content.id == happened.event_id and fingerprint(content) == happened.text
+        )
+        assert happened.event_id not in self.ledger, "I1: committed once"
+        assert not self.is_dead(content), "I5: no conflict is committed"
+        assert self.is_superseded(content) is (happened.what == "superseded")
+        self._check_turn(message)
+        for earlier in message.contents[: message.contents.index(content)]:
+            assert message.group is None or self.is_committed(earlier), "I6: behind the earlier ones of its message"
+        self.ledger[happened.event_id] = content
+        if happened.what == "committed":
+            self.rows[str(content.row)] = content
+        else:
+            self.sent.add(happened.event_id)
+
+    def _bury(self, message: Message) -> None:
+        assert any(self.is_dead(content) for content in message.contents), "only what can never succeed"
+        for content in message.contents:
+            assert self.is_dead(content) or self.is_done(content), "not while one of its events has to come back"
+        self._check_turn(message)
+        self.buried.add(message.id)
+
+    def _check_turn(self, message: Message) -> None:
+        """I6: all earlier messages of its group are committed or in the dead-letter queue."""
+        if message.group is None:
+            return
+        for earlier in self._messages[: self._messages.index(message)]:
+            if earlier.group == message.group and earlier.id not in self.buried:
+                assert all(map(self.is_committed, earlier.contents)), "I6: in the order of the queue"
+
+
+# What goes wrong
+
+
+Mischief = Callable[[Request, Effect], Any]
+
+
+class Adversary:
+    """Lets a call pass or spoils it, as AWS, the network or the end of the process might."""
+
+    def __init__(self, world: World, chance: Random, second_delivery: Callable[[], None] | None) -> None:
+        self._world = world
+        self._chance = chance
+        self._second_delivery = second_delivery
+        self.is_awake = True
+
+    def interfere(self, operation: str, request: Request, effect: Effect) -> Any:
+        if not self.is_awake:
+            return effect()
+        of_the_call: dict[str, list[Mischief]] = {
+            COMMIT: [self._name_some, self._name_some, self._contend, self._contend],
+            READ: [self._leave_unprocessed, self._leave_unprocessed],
+            PUBLISH: [self._publish_some, self._publish_some],
+            MARK: [self._mark_some, self._mark_some],
+            PUT: [],
+            BURY: [],
+        }
+        choices: list[Mischief] = [self._let_pass] * 6 + of_the_call[operation]
+        choices += [self._refuse, self._lose_answer, self._die_before, self._die_after]
+        if self._second_delivery:
+            choices.append(self._deliver_twice)
+        return self._chance.choice(choices)(request, effect)
+
+    def _let_pass(self, _request: Request, effect: Effect) -> Any:
+        return effect()
+
+    def _refuse(self, _request: Request, _effect: Effect) -> Any:
+        codes = ["InternalServerError", "ThrottlingException", "TransactionConflictException", "AccessDeniedException"]
+        raise self._chance.choice([client_error(code) for code in codes] + [TypeError("of our own")])
+
+    def _lose_answer(self, _request: Request, effect: Effect) -> Any:
+        with suppress(ClientError):  # this answer is lost too
+            effect()
+        raise ConnectionClosedError(endpoint_url="https://aws.example")
+
+    def _die_before(self, _request: Request, _effect: Effect) -> Any:
+        raise Killed
+
+    def _die_after(self, _request: Request, effect: Effect) -> Any:
+        effect()
+        raise Killed
+
+    def _deliver_twice(self, _request: Request, effect: Effect) -> Any:
+        """A standard queue hands the same messages to another process in the middle of this one."""
+        assert self._second_delivery is not None
+        self.is_awake = False
+        self._second_delivery()
+        self.is_awake = True
+        return effect()
+
+    def _name_some(self, _request: Request, effect: Effect) -> Any:
+        """Of the actions that failed a cancellation need not name all, nor bring the rows that were in the way."""
+        try:
+            return effect()
+        except ClientError as error:
+            reasons = reasons_in(error)
+            if not reasons:
+                raise
+            raise cancelled(*(self._blur(reason) for reason in reasons)) from None
+
+    def _contend(self, request: Request, _effect: Effect) -> Any:
+        """Another transaction holds some of the items."""
+        reasons = self._world.reasons_of(request["TransactItems"])
+        for index in self._some(range(len(reasons))) or [0]:
+            reasons[index] = {"Code": self._chance.choice(["TransactionConflict", "ThrottlingError"])}
+        raise cancelled(*reasons)
+
+    def _blur(self, reason: dict[str, Any]) -> dict[str, Any]:
+        if reason["Code"] == "None":
+            return reason
+        without_item = {"Code": reason["Code"]}
+        return dict(self._chance.choice([reason, {"Code": "None"}, without_item]))
+
+    def _leave_unprocessed(self, request: Request, effect: Effect) -> Any:
+        keys = request["RequestItems"][LEDGER]["Keys"]
+        left = self._some(keys)
+        others = [key for key in keys if key not in left]
+        answer: dict[str, Any] = {"Responses": {LEDGER: []}}
+        if others:
+            answer = effect(RequestItems={LEDGER: {"Keys": others, "ConsistentRead": True}})
+        return {**answer, "UnprocessedKeys": {LEDGER: {"Keys": left}} if left else {}}
+
+    def _publish_some(self, request: Request, effect: Effect) -> Any:
+        entries = request["PublishBatchRequestEntries"]
+        failed = self._some(entries)
+        others = [entry for entry in entries if entry not in failed]
+        answer = effect(PublishBatchRequestEntries=others) if others else {"Successful": [], "Failed": []}
+        code = self._chance.choice(["InternalError", "Throttled", None])  # None: not mentioned
+        return {**answer, "Failed": [{"Id": entry["Id"], "Code": code} for entry in failed if code]}
+
+    def _mark_some(self, request: Request, effect: Effect) -> Any:
+        statements = request["Statements"]
+        failed = self._some(statements)
+        code = self._chance.choice(["InternalServerError", "ThrottlingError", "TransactionConflict"])
+        responses = [
+            {"Error": {"Code": code}} if statement in failed else effect(Statements=[statement])["Responses"][0]
+            for statement in statements
+        ]
+        return {"Responses": responses}
+
+    def _some(self, things: Sequence[Any]) -> list[Any]:
+        return [thing for thing in things if self._chance.random() < 0.5]
+
+
+# The queue and its poller
+
+
+@dataclass
+class Time:
+    """The runtime's context: time is up after a number of calls."""
+
+    world: World
+    calls_left: int
+    _calls_before: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._calls_before = len(self.world.calls)
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000 if len(self.world.calls) - self._calls_before < self.calls_left else 1_000
+
+
+class Play:
+    """One case from the first delivery to the empty queue."""
+
+    def __init__(self, case: Case, chance: Random) -> None:
+        self.messages = case.make_messages()
+        self.left = list(self.messages)
+        self.law = Law(self.messages, case.write_mode)
+        self.world = World()
+        self.world.rows[FOREIGN_KEY] = {"id": {"S": FOREIGN_KEY}, "owner": {"S": "somebody else"}}
+        self.adversary = Adversary(self.world, chance, None if case.is_fifo else self._handle_again)
+        self.world.interfere = self.adversary.interfere
+        self._settings = {**SETTINGS, "EVENT_WRITE_MODE": case.write_mode}
+        self._is_fifo = case.is_fifo
+        self._faulty_id = case.faulty_id
+        self._chance = chance
+        self._read = 0
+        self._handled_events = 0
+
+    def deliver(self) -> None:
+        if self.adversary.is_awake and not self._is_fifo:
+            start = self._chance.randrange(len(self.left))
+            self.left = self.left[start:] + self.left[:start]
+        for message in self.left:
+            message.received += 1
+        try:
+            calls_left = self._chance.choice([999, 999, 2, 4]) if self.adversary.is_awake else 999
+            answer = self._handle(calls_left)
+        except (Killed, Misconfigured):
+            self._check()
+            return
+        self._check()
+        failed = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+        returning = [message for message in self.left if message.id in failed]
+        assert failed == [message.id for message in returning]
+        self.law.check_answer(self.left, returning)
+        self.left = returning
+
+    def check_end(self) -> None:
+        # An event leaves the transactions decided, after five tries of its own, or after three in smaller groups.
+        assert self.world.count(COMMIT) <= 10 * self._handled_events
+        assert self.law.ledger.keys() == self.law.sent
+        assert all(row["status"] == {"S": "sent"} for row in self.world.ledger.values())
+
+    def redrive(self) -> None:
+        """What the queue does with a message that was received too often.
+
+        On FIFO that is the end of a message with a dead event before others: it cannot go alone, and they may not
+        overtake it.
+        """
+        for message in self.left:
+            if any(map(self.law.is_dead, message.contents[:-1])):
+                assert message.group is not None
+                self.law.buried.add(message.id)
+                self.left.remove(message)
+                return
+        pytest.fail("a message that could be settled is not")
+
+    def _handle(self, calls_left: int) -> dict[str, Any]:
+        records = [
+            record(message.id, message.body, group=message.group, receive_count=message.received)
+            for message in self.left
+        ]
+        self._handled_events += sum(len(message.contents) for message in self.left)
+        consumer = self.world.consumer(self._plan, **self._settings)
+        return consumer.handle({"Records": records}, Time(self.world, calls_left))
+
+    def _plan(self, plan: Planner, event: Event) -> Plan:
+        if self.adversary.is_awake and event.id == self._faulty_id:
+            raise TypeError("of our own")
+        return plan(event)
+
+    def _handle_again(self) -> None:
+        self._handle(999)
+
+    def _check(self) -> None:
+        self.law.read(self.world.history[self._read :])
+        self._read = len(self.world.history)
+        for row in self.world.ledger.values():
+            is_pending = row["status"] == {"S": "pending"}
+            assert ("notification" in row, "pending_shard" in row) == (is_pending, is_pending)
+            assert ("ttl" in row) is not is_pending, "I4: only what is settled expires"
+        # Each row of the business table was written with its ledger row.
+        written = {key: content and content.id for key, content in self.law.rows.items()}
+        assert written == {key: row.get("event_id", {}).get("S") for key, row in self.world.rows.items()}
+
+
+def play(chance: Random, scale: int = 1) -> Play:
+    case = make_case(chance, scale)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(consumer_module, "PART", case.part)
+        play = Play(case, chance)
+        for _ in range(chance.randint(1, 5)):
+            if play.left:
+                play.deliver()
+        play.adversary.is_awake = False
+        while play.left:
+            before = list(play.left)
+            play.deliver()
+            if play.left == before:
+                play.redrive()
+        play.check_end()
+    return play
+
+
+def play_seed(seed: int, scale: int = 1) -> None:
+    """Call it with the seed that a failure names, to see it alone."""
+    try:
+        play(Random(seed), scale)
+    except BaseException as error:
+        error.add_note(f"play_seed({seed}, {scale})")
+        raise
+
+
+def test_plays_hold_what_they_are_meant_to_hold() -> None:
+    happened: Counter[str] = Counter()
+    for seed in range(100):
+        played = play(Random(seed))
+        happened.update(entry.what for entry in played.world.history)
+        happened["rounds"] += max(message.received for message in played.messages)
+    assert happened["committed"] > 200
+    assert happened["published"] > happened["marked"] > 200
+    assert happened["dead-lettered"] > 100
+    assert happened["superseded"] > 5
+    assert happened["rounds"] > 300
+
+
+@pytest.mark.parametrize("thousand", range(12))
+def test_invariants_hold_whatever_goes_wrong(thousand: int) -> None:
+    for number in range(250):
+        play_seed(1_000 * thousand + number)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_invariants_hold_in_batches_of_several_parts(seed: int) -> None:
+    play_seed(seed, scale=15)
+
+
+@given(st.randoms(use_true_random=False))
+@settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+def test_smallest_batch_that_breaks_an_invariant_is_found(chance: Random) -> None:
+    """Fewer and smaller ones than above; of one that fails, Hypothesis shows the smallest."""
+    play(chance)
