@@ -19,7 +19,7 @@ variable "batch_size" {
     error_message = "batch_size is ${var.batch_size} and function.batching_window_seconds is ${jsonencode(var.function.batching_window_seconds)}: a batch of more than 10 needs a batching window of at least 1 second."
   }
 
-  # Fifty events cost a commit, five publishes and two markings, so 5 ms each is room for calls of 30 ms.
+  # Fifty events take a commit, a round of publishes and one of markings: at 5 ms each that is 80 ms for each of them.
   # The last 9 seconds are kept back: a call to AWS may take 7, and none starts that could outlast the function.
   validation {
     condition     = var.batch_size * 5 <= (var.function.timeout_seconds - 9) * 1000

@@ -196,6 +196,15 @@ def test_events_of_several_messages_and_of_one_message_share_a_transaction(cloud
     assert cloud.transactions == [["a", "b", "c", "d", "e", "f"]]
 
 
+def test_message_of_more_events_than_a_transaction_holds_takes_several(cloud: Cloud) -> None:
+    s3: dict[str, Any] = {"EVENT_ENVELOPE": "s3", "EVENT_ID": "id", "EVENT_ITEM": "{id: id}"}
+    body = {"Records": [{"s3": {"object": {"key": "k"}}, "id": event_id} for event_id in ids(range(120))]}
+    assert cloud.deliver(record("m-1", body), record("m-2", "{"), **s3) == NOTHING_FAILED
+    # All of a message in one part.
+    assert cloud.operations == [COMMIT, COMMIT, COMMIT, *[PUBLISH] * 12, *[MARK] * 5, BURY]
+    assert cloud.transactions == [ids(range(50)), ids(range(50, 100)), ids(range(100, 120))]
+
+
 # Transactions are no larger than they may be
 
 
@@ -419,6 +428,7 @@ def test_copies_and_an_id_that_is_used_again_wait_for_the_first_of_them(cloud: C
     assert cloud.transactions == [["o-1", "o-2", "o-5"], ["o-1"], ["o-1"]]
     assert cloud.reasons() == ["id-reused"]
     assert cloud.notified() == ["o-1", "o-2", "o-5"]
+    assert cloud.ledger()["o-1"]["message_id"] == {"S": "m-1"}
     counted = metrics()
     assert (counted["Applied"], counted["Duplicates"], counted["Conflicts"]) == (3, 1, 1)
 

@@ -295,6 +295,14 @@ class TestEventThatIsHeldByOthers:
         assert pauses == [0, 1, 2, 3]
         assert cloud.statuses() == dict.fromkeys(ids(others(TEN, 3)), "sent")
 
+    @pytest.mark.parametrize("business", ["ConditionalCheckFailed", "ValidationError"])
+    def test_is_not_judged_by_its_business_row(self, cloud: Cloud, business: str) -> None:
+        """The ledger's reason outranks the other: the event may be committed already."""
+        refuse_with(cloud, on_events({"o-3": ("TransactionConflict", business)}))
+        assert cloud.deliver(*orders(TEN)) == reported("m-3")
+        assert sizes(cloud) == [10, 9, 1, 1, 1, 1]
+        assert cloud.dead_letters() == []
+
     def test_is_committed_once_it_is_free(self, cloud: Cloud, pauses: list[int]) -> None:
         cloud.on(COMMIT, raises=cancelled("TransactionConflict", *["None"] * 19), calls=[1])
         assert cloud.deliver(*orders(TEN)) == NOTHING_FAILED

@@ -236,10 +236,19 @@ def test_large_batches_share_a_few_threads(world: World, started: list[str]) -> 
 
 @pytest.mark.side_by_side
 def test_fifo_topic_gets_its_notifications_in_the_order_of_the_queue(world: World) -> None:
+    publishing: set[threading.Thread] = set()
+
+    def note(operation: str, _request: Request, effect: Effect) -> Any:
+        if operation == PUBLISH:
+            publishing.add(threading.current_thread())
+        return effect()
+
+    world.interfere = note
     topic = "arn:aws:sns:us-east-1:123456789012:orders.fifo"
     assert deliver(world, orders(range(200)), TOPIC_ARN=topic) == NOTHING_FAILED
     in_order = [happened.event_id for happened in world.history if happened.what == "published"]
     assert in_order == [f"o-{number}" for number in range(200)]
+    assert publishing == {threading.current_thread()}
 
 
 @pytest.fixture

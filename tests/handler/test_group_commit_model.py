@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -37,6 +37,7 @@ from tests.handler.support import (
     Killed,
     cancelled,
     client_error,
+    events_of,
     record,
 )
 from tests.handler.table_model import FULL_KEY, REFUSED_KEY, Effect, Happened, Request, World, reasons_in
@@ -304,16 +305,16 @@ class Adversary:
         try:
             return effect()
         except ClientError as error:
-            reasons = reasons_in(error)
+            reasons = [self._blur(reason) for reason in reasons_in(error)]
             if not reasons:
                 raise
-            raise cancelled(*(self._blur(reason) for reason in reasons)) from None
+            raise cancelled(*self._chance.choice([reasons, reasons, reasons, reasons[1:], []])) from None
 
     def _contend(self, request: Request, _effect: Effect) -> Any:
         """Another transaction holds some of the items."""
         reasons = self._world.reasons_of(request["TransactItems"])
         for index in self._some(range(len(reasons))) or [0]:
-            reasons[index] = {"Code": self._chance.choice(["TransactionConflict", "ThrottlingError"])}
+            reasons[index] = {"Code": self._chance.choice(["TransactionConflict", "ThrottlingError", "SomethingNew"])}
         raise cancelled(*reasons)
 
     def _blur(self, reason: dict[str, Any]) -> dict[str, Any]:
@@ -506,6 +507,61 @@ def test_invariants_hold_whatever_goes_wrong(thousand: int) -> None:
 @pytest.mark.parametrize("seed", range(15))
 def test_invariants_hold_in_batches_of_several_parts(seed: int) -> None:
     play_seed(seed, scale=15)
+
+
+# One event that spoils each transaction that it is in
+
+
+Spoil = Callable[[str, list[str]], Exception]
+
+
+def name_it(code: str) -> Spoil:
+    def spoil(culprit: str, events: list[str]) -> Exception:
+        reasons = [reason for event in events for reason in (code if event == culprit else "None", "None")]
+        error: Exception = cancelled(*reasons)
+        return error
+
+    return spoil
+
+
+SPOILS: dict[str, Spoil] = {
+    "5xx": lambda _culprit, _events: client_error("InternalServerError"),
+    "fault of our own": lambda _culprit, _events: TypeError("of our own"),
+    "conflict": name_it("TransactionConflict"),
+    "unknown reason": name_it("SomethingNew"),
+    "conflict that is not named": lambda _culprit, _events: client_error("TransactionConflictException"),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_no_other_event_and_no_other_group_suffers(spoil: str) -> None:
+    """I7, and I6 for what follows in its group: all others are settled in the same invocation."""
+    for seed in range(40):
+        spoil_one(Random(seed), SPOILS[spoil])
+
+
+def spoil_one(chance: Random, spoil: Spoil) -> None:
+    case = make_case(chance, scale=5)
+    single = tuple((group, contents) for group, contents in case.messages if len(contents) == 1)
+    play = Play(replace(case, faulty_id=None, messages=single), chance)
+    culprit = play.messages[0].contents[0].id or "a0"
+
+    def interfere(operation: str, request: Request, effect: Effect) -> Any:
+        if operation == COMMIT and culprit in events_of(request):
+            raise spoil(culprit, events_of(request))
+        return effect()
+
+    play.adversary.is_awake = False
+    play.world.interfere = interfere
+    play.deliver()
+    returning: list[Message] = []
+    held: set[str] = set()
+    for message in play.messages:
+        (content,) = message.contents
+        if message.group in held or (content.id == culprit and content.row is not None):
+            returning.append(message)
+            held |= {message.group} if message.group else set()
+    assert [message.id for message in play.left] == [message.id for message in returning]
 
 
 @given(st.randoms(use_true_random=False))
