@@ -1,6 +1,6 @@
 variable "batch_size" {
   default     = 10
-  description = "Messages in one call of the function, 1 to 10000; on FIFO at most 10. More than 10 needs function.batching_window_seconds of 1 or more. A larger batch costs fewer calls, and a slow message holds up more others. Allow about 5 ms of function.timeout_seconds for each: a batch that does not fit comes back in part, and that uses up receives."
+  description = "Messages in one call of the function, 1 to 10000; on FIFO at most 10. More than 10 needs function.batching_window_seconds of 1 or more. A larger batch costs fewer calls, and a slow message holds up more others. Allow about 10 ms of function.timeout_seconds for each: a batch that does not fit comes back in part, and that uses up receives."
   nullable    = false
   type        = number
 
@@ -19,11 +19,12 @@ variable "batch_size" {
     error_message = "batch_size is ${var.batch_size} and function.batching_window_seconds is ${jsonencode(var.function.batching_window_seconds)}: a batch of more than 10 needs a batching window of at least 1 second."
   }
 
-  # Fifty events take a commit, a round of publishes and one of markings: at 5 ms each that is 80 ms for each of them.
+  # Fifty new events take a commit, a round of publishes and one of markings, some 50 to 100 ms. The rest is room for
+  # slow calls, and for what takes a call of its own: a dead letter, a superseded event.
   # The last 9 seconds are kept back: a call to AWS may take 7, and none starts that could outlast the function.
   validation {
-    condition     = var.batch_size * 5 <= (var.function.timeout_seconds - 9) * 1000
-    error_message = "batch_size is ${var.batch_size} and function.timeout_seconds is ${var.function.timeout_seconds}: at 5 ms for each message, with 9 seconds kept back, the timeout must be at least ${ceil(var.batch_size / 200 + 9)} seconds, or messages come back unprocessed and reach the dead-letter queue."
+    condition     = var.batch_size * 10 <= (var.function.timeout_seconds - 9) * 1000
+    error_message = "batch_size is ${var.batch_size} and function.timeout_seconds is ${var.function.timeout_seconds}: at 10 ms for each message, with 9 seconds kept back, the timeout must be at least ${ceil(var.batch_size / 100 + 9)} seconds, or messages come back unprocessed and reach the dead-letter queue."
   }
 }
 

@@ -1,8 +1,8 @@
 """`make import-budget`: ends 1 if the function's cold start has grown beyond its budget.
 
-Takes some seconds: fresh processes import the handler from the committed zip, with its clients, in turns with plain
-boto3 and the same three clients. The budget is a ratio, so that it holds on any machine, and of CPU time, which a
-busy machine disturbs less.
+Takes some seconds: fresh processes import the handler from the committed zip, with the clients that it makes, in turns
+with plain boto3 and the three clients that the function can need. The budget is a ratio, so that it holds on any
+machine, and of CPU time, which a busy machine disturbs less.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ run "a_batch_that_just_fits_and_a_regional_producer" {
   command = plan
 
   variables {
-    batch_size = 200
+    batch_size = 100
     function   = { batching_window_seconds = 1, timeout_seconds = 10 }
     queue      = { producers = [{ service = "sns.eu-south-2.amazonaws.com", source_arn = "arn:aws:sns:eu-south-2:111122223333:orders" }] }
     tags       = { (join("", [for n in range(128) : "k"])) = join("", [for n in range(256) : "v"]), empty = "" }

@@ -331,7 +331,7 @@ run "reject_fifo_batch_of_11" {
   expect_failures = [var.batch_size]
 }
 
-# batch_size is 10000 and function.timeout_seconds is 30: at 5 ms for each message, with 9 seconds kept back, the timeout must be at least 59 seconds, or messages come back unprocessed and reach the dead-letter queue.
+# batch_size is 10000 and function.timeout_seconds is 30: at 10 ms for each message, with 9 seconds kept back, the timeout must be at least 109 seconds, or messages come back unprocessed and reach the dead-letter queue.
 run "reject_batch_of_10000_in_30_seconds" {
   command = plan
 
@@ -343,12 +343,12 @@ run "reject_batch_of_10000_in_30_seconds" {
   expect_failures = [var.batch_size]
 }
 
-# batch_size is 201 and function.timeout_seconds is 10: at 5 ms for each message, with 9 seconds kept back, the timeout must be at least 11 seconds, or messages come back unprocessed and reach the dead-letter queue.
-run "reject_batch_of_201_in_10_seconds" {
+# batch_size is 101 and function.timeout_seconds is 10: at 10 ms for each message, with 9 seconds kept back, the timeout must be at least 11 seconds, or messages come back unprocessed and reach the dead-letter queue.
+run "reject_batch_of_101_in_10_seconds" {
   command = plan
 
   variables {
-    batch_size = 201
+    batch_size = 101
     function   = { batching_window_seconds = 1, timeout_seconds = 10 }
   }
 

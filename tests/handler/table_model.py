@@ -45,7 +45,7 @@ class Happened(NamedTuple):
     """What took effect.
 
     message_id: which message did it. text: the fingerprint of what was committed or superseded, the notification that
-    was published, the body that was dead-lettered.
+    was published, the body that was dead-lettered, the key that is refused from now on.
     """
 
     what: str
@@ -56,10 +56,6 @@ class Happened(NamedTuple):
 
 HASH_KEYS = {LEDGER: "event_id", BUSINESS: "id"}
 
-# Business keys that the table refuses for ever: the first with the whole transaction, without saying whose it is.
-REFUSED_KEY = "refused"
-FULL_KEY = "full"
-
 # No test makes so many; one that does would not end.
 MOST_CALLS = 5_000
 
@@ -69,12 +65,15 @@ NOTHING_WRONG = {"Code": "None"}
 class World:
     """What stands around one consumer.
 
-    history: what took effect, in order. interfere: decides over each call; it gets the operation, the request, and
-    what puts it into effect.
+    invalid_keys, full_keys: business keys that the table refuses for ever; the first with the whole transaction,
+    without saying whose it is. history: what took effect, in order. interfere: decides over each call; it gets the
+    operation, the request, and what puts it into effect.
     """
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[str, Item]] = {LEDGER: {}, BUSINESS: {}}
+        self.invalid_keys: set[str] = set()
+        self.full_keys: set[str] = set()
         self.calls: list[Call] = []
         self.history: list[Happened] = []
         self.interfere: Callable[[str, Request, Effect], Any] = lambda _operation, _request, effect: effect()
@@ -134,7 +133,7 @@ class World:
         return self.tables[put["TableName"]].get(_key(put))
 
     def _reason(self, put: Mapping[str, Any]) -> dict[str, Any]:
-        if _key(put) == FULL_KEY:
+        if put["TableName"] == BUSINESS and _key(put) in self.full_keys:
             return {"Code": "ItemCollectionSizeLimitExceeded"}
         if condition_holds(put, self.stored(put)):
             return NOTHING_WRONG
@@ -165,7 +164,7 @@ class _Database:
         size = sum(_size(put["Item"]) for put in puts)
         if not 1 <= len(puts) <= 100 or len(set(places)) < len(places) or size > 4_000_000:
             pytest.fail("a transaction that DynamoDB would not take")
-        if (BUSINESS, REFUSED_KEY) in places:
+        if any((BUSINESS, key) in places for key in self._world.invalid_keys):
             raise client_error("ValidationException")
         reasons = self._world.reasons_of(TransactItems)
         if any(reason["Code"] != "None" for reason in reasons):

@@ -23,6 +23,7 @@ from tests.handler.support import (
     Cloud,
     Context,
     client_error,
+    events_of,
     record,
     reported,
 )
@@ -183,26 +184,71 @@ def test_larger_batch_is_settled_by_fifties(cloud: Cloud, events: int, calls: li
     assert cloud.statuses() == dict.fromkeys(ids(range(events)), "sent")
 
 
-def test_events_of_several_messages_and_of_one_message_share_a_transaction(cloud: Cloud) -> None:
-    s3: dict[str, Any] = {"EVENT_ENVELOPE": "s3", "EVENT_ID": "id", "EVENT_ITEM": "{id: id}"}
-
-    def message(number: int, *event_ids: str) -> Record:
-        return record(
-            f"m-{number}", {"Records": [{"s3": {"object": {"key": "k"}}, "id": event_id} for event_id in event_ids]}
-        )
-
-    assert cloud.deliver(message(1, "a", "b", "c"), message(2, "d"), message(3, "e", "f"), **s3) == NOTHING_FAILED
-    assert cloud.operations == [COMMIT, PUBLISH, MARK]
-    assert cloud.transactions == [["a", "b", "c", "d", "e", "f"]]
+# Messages of several events
 
 
-def test_message_of_more_events_than_a_transaction_holds_takes_several(cloud: Cloud) -> None:
-    s3: dict[str, Any] = {"EVENT_ENVELOPE": "s3", "EVENT_ID": "id", "EVENT_ITEM": "{id: id}"}
-    body = {"Records": [{"s3": {"object": {"key": "k"}}, "id": event_id} for event_id in ids(range(120))]}
-    assert cloud.deliver(record("m-1", body), record("m-2", "{"), **s3) == NOTHING_FAILED
-    # All of a message in one part.
-    assert cloud.operations == [COMMIT, COMMIT, COMMIT, *[PUBLISH] * 12, *[MARK] * 5, BURY]
-    assert cloud.transactions == [ids(range(50)), ids(range(50, 100)), ids(range(100, 120))]
+SEVERAL: dict[str, Any] = {"EVENT_ENVELOPE": "s3", "EVENT_ID": "id", "EVENT_ITEM": "{id: id}"}
+
+
+def several(message_id: str, *event_ids: str | None) -> Record:
+    """A message of several events; one without an id can never succeed."""
+    return record(message_id, {"Records": [{"s3": {"object": {"key": "k"}}, "id": event_id} for event_id in event_ids]})
+
+
+class TestMessagesOfSeveralEvents:
+    BATCH = (several("m-1", "a", "b", "c"), several("m-2", "d"), several("m-3", "e", "f"))
+
+    def test_share_a_transaction(self, cloud: Cloud) -> None:
+        assert cloud.deliver(*self.BATCH, **SEVERAL) == NOTHING_FAILED
+        assert cloud.operations == [COMMIT, PUBLISH, MARK]
+        assert cloud.transactions == [["a", "b", "c", "d", "e", "f"]]
+
+    def test_one_that_fails_brings_its_message_back_and_the_others_are_duplicates_then(
+        self, cloud: Cloud, metrics: Metrics
+    ) -> None:
+        def fail(request: dict[str, Any], effect: Callable[[], Any]) -> Any:
+            if "b" in events_of(request):
+                raise client_error("InternalServerError")
+            return effect()
+
+        cloud.on(COMMIT, answers=fail)
+        assert cloud.deliver(*self.BATCH, **SEVERAL) == reported("m-1")
+        assert cloud.statuses() == dict.fromkeys("acdef", "sent")
+        metrics()
+        cloud.heal()
+        assert cloud.deliver(self.BATCH[0], **SEVERAL) == NOTHING_FAILED
+        assert sorted(cloud.notified()) == [*"abcdef"]
+        counted = metrics()
+        assert (counted["Applied"], counted["Duplicates"]) == (1, 2)
+
+    def test_one_that_is_dead_is_told_of_once_the_others_are_settled(self, cloud: Cloud) -> None:
+        cloud.store(BUSINESS, {"id": {"S": "b"}, "owner": {"S": "somebody else"}})
+        bad = several("m-1", "a", "b", None)
+        assert cloud.deliver(bad, *self.BATCH[1:], **SEVERAL) == NOTHING_FAILED
+        assert cloud.operations == [COMMIT, READ, COMMIT, PUBLISH, MARK, BURY]
+        assert cloud.transactions == [["a", "b", "d", "e", "f"], ["a", "d", "e", "f"]]
+        (letter,) = cloud.dead_letters()
+        assert (letter.body, letter.reason) == (bad["body"], "row-exists")
+        assert letter.detail.split("; ")[:2] == [
+            "1: applied",
+            "2: conflict row-exists a row of this key is stored that must not be overwritten",
+        ]
+
+    @pytest.mark.parametrize("operation", [PUBLISH, MARK])
+    def test_dead_one_waits_for_the_others(self, cloud: Cloud, operation: str) -> None:
+        cloud.on(operation, raises=client_error("InternalServerError", operation), calls=[1])
+        bad = several("m-1", "a", None)
+        assert cloud.deliver(bad, *self.BATCH[1:], **SEVERAL) == reported("m-1", "m-2", "m-3")
+        assert cloud.dead_letters() == []
+        assert cloud.deliver(bad, *self.BATCH[1:], **SEVERAL) == NOTHING_FAILED
+        assert cloud.reasons() == ["id-missing"]
+        assert cloud.statuses() == dict.fromkeys("adef", "sent")
+
+    def test_more_than_a_transaction_holds_take_several(self, cloud: Cloud) -> None:
+        assert cloud.deliver(several("m-1", *ids(range(120))), record("m-2", "{"), **SEVERAL) == NOTHING_FAILED
+        # All of a message in one part.
+        assert cloud.operations == [COMMIT, COMMIT, COMMIT, *[PUBLISH] * 12, *[MARK] * 5, BURY]
+        assert cloud.transactions == [ids(range(50)), ids(range(50, 100)), ids(range(100, 120))]
 
 
 # Transactions are no larger than they may be
@@ -433,14 +479,27 @@ def test_copies_and_an_id_that_is_used_again_wait_for_the_first_of_them(cloud: C
     assert (counted["Applied"], counted["Duplicates"], counted["Conflicts"]) == (3, 1, 1)
 
 
-def test_copies_of_a_redelivered_event_are_read_one_after_the_other(cloud: Cloud) -> None:
-    """One read takes each key once."""
+def test_copies_of_a_redelivered_event_are_decided_by_one_read(cloud: Cloud, metrics: Metrics) -> None:
+    """A read takes each key once."""
     cloud.deliver(order(1))
     cloud.forget()
+    metrics()
+    copies = [record(f"m-{number}", {"id": "o-1"}, receive_count=2) for number in range(3)]
+    other = record("m-other", {"id": "o-1", "amount": 99}, receive_count=2)
+    assert cloud.deliver(*copies, other, order(2, receive_count=2)) == NOTHING_FAILED
+    assert cloud.operations == [READ, COMMIT, BURY, PUBLISH, MARK]
+    assert cloud.reads == [["o-1", "o-2"]]
+    assert cloud.transactions == [["o-2"]]
+    assert [letter.body for letter in cloud.dead_letters()] == ['{"id":"o-1","amount":99}']
+    assert metrics()["Duplicates"] == 3
+
+
+def test_copies_of_a_redelivered_event_that_the_ledger_does_not_know_wait_for_the_first(cloud: Cloud) -> None:
     copies = [record(f"m-{number}", {"id": "o-1"}, receive_count=2) for number in range(3)]
     assert cloud.deliver(*copies, order(2, receive_count=2)) == NOTHING_FAILED
-    assert cloud.reads == [["o-1", "o-2"], ["o-1"], ["o-1"]]
-    assert cloud.transactions == [["o-2"]]
+    assert cloud.reads == [["o-1", "o-2"], ["o-1"]]
+    assert cloud.transactions == [["o-1", "o-2"]]
+    assert sorted(cloud.notified()) == ["o-1", "o-2"]
 
 
 def test_copies_in_another_part_of_a_large_batch_are_duplicates(cloud: Cloud, metrics: Metrics) -> None:

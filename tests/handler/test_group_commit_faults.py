@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.parsers import ResponseParserError
 
 from idempotent_consumer.consumer import Misconfigured
 from tests.handler.support import (
@@ -550,8 +551,11 @@ class TestEventThatSpoilsEachTransaction:
 
 
 class TestAnswerThatIsLost:
-    def test_ledger_is_read_and_the_events_are_published_at_once(self, cloud: Cloud) -> None:
-        cloud.on(COMMIT, raises=CLOSED, after=True, calls=[1])
+    @pytest.mark.parametrize(
+        "error", [CLOSED, ResponseParserError("not JSON"), client_error("InternalServerError"), TypeError("text")]
+    )
+    def test_ledger_is_read_and_the_events_are_published_at_once(self, cloud: Cloud, error: Exception) -> None:
+        cloud.on(COMMIT, raises=error, after=True, calls=[1])
         assert cloud.deliver(*orders(TEN)) == NOTHING_FAILED
         assert cloud.operations == [COMMIT, READ, PUBLISH, MARK]
         assert sorted(cloud.notified()) == ids(TEN)

@@ -154,6 +154,36 @@ def test_threads_are_kept_for_the_next_calls() -> None:
     assert all(thread.is_alive() for thread in used)
 
 
+def test_where_no_thread_is_to_be_had_the_calls_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The executor has taken a call already when it fails to start a thread for it; none may begin afterwards."""
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
+
+    def scarce(thread: threading.Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    meeting = threading.Barrier(2)
+    called: list[str] = []
+
+    def call(chunk: str) -> dict[str, Verdict]:
+        if threading.current_thread() in started and chunk in "ab":
+            meeting.wait(PATIENCE_SECONDS)
+        called.append(chunk)
+        return result(chunk)
+
+    calls = SideBySide()
+    assert sorted(calls.call(call, list("abcdef"))) == list("abcdef")
+    assert set(called) == set("abcdef")
+    assert not any(thread.is_alive() for thread in started)
+    started.clear()
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert sorted(calls.call(result, list("abc"))) == list("abc")
+
+
 class TestCallThatRaises:
     @pytest.mark.parametrize("failing", ["a", "b"])
     def test_is_raised_once_the_others_have_ended(self, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:

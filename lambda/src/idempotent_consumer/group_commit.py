@@ -40,7 +40,7 @@ class GroupCommit:
             return
         asking = _askable(window)
         if asking:
-            self._ask_ledger(asking, budget)
+            self._ask_ledger(asking, window, budget)
             return
         group = next_group(window)
         attempts = max(work.attempts for work in group)
@@ -52,18 +52,21 @@ class GroupCommit:
             for work in waiting:
                 work.verdict = OUT_OF_TIME
 
-    def _ask_ledger(self, works: Sequence[Work], budget: Budget) -> None:
+    def _ask_ledger(self, asking: Sequence[Work], window: Sequence[Work], budget: Budget) -> None:
+        event_ids = [work.event.id for work in asking if work.event is not None]
         try:
-            rows, failures = self._ledger.recall([work.event_id for work in works if work.event_id], budget)
+            rows, failures = self._ledger.recall(event_ids, budget)
         except Exception as error:
-            rows, failures = {}, {work.event_id: fault(error, work.message) for work in works if work.event_id}
-        for work in works:
+            rows, failures = {}, {work.event_id: fault(error, work.message) for work in asking if work.event_id}
+        for work in window:  # with the copies of an event that wait for it
+            if work.event is not None and work.event.id in rows:
+                work.verdict = judge_ledger_row(rows[work.event.id], work.event)
+        for work in asking:
+            if work.is_decided or work.event is None:
+                continue
             reading, work.reading = work.reading, Reading.NONE
-            assert work.event is not None
-            row, failure = rows.get(work.event.id), failures.get(work.event.id)
-            if row is not None:
-                work.verdict = judge_ledger_row(row, work.event)
-            elif failure is None:
+            failure = failures.get(work.event.id)
+            if failure is None:
                 self._settle_unknown(work, budget)
             elif reading is Reading.NEEDED:
                 work.verdict = failure

@@ -138,5 +138,5 @@ class Ledger:
         return {
             event_id: retry_verdict(response["Error"].get("Code", "Unknown"), "BatchExecuteStatement")
             for event_id, response in zip(event_ids, responses, strict=True)
-            if response.get("Error")
+            if "Error" in response
         }

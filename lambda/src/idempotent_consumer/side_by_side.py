@@ -31,10 +31,18 @@ class SideBySide:
         return {key: verdict for result in results for key, verdict in result.items()}
 
     def _call(self, call: Callable[[_Chunk], dict[str, Verdict]], chunks: Sequence[_Chunk]) -> list[dict[str, Verdict]]:
-        from concurrent.futures import ThreadPoolExecutor, wait  # batches of ten need none, nor does a cold start
+        # Here, since a batch of ten seldom needs it, and a cold start never.
+        from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(CALLS)
-        begun = [self._threads.submit(call, chunk) for chunk in chunks]
-        wait(begun)
-        return [each.result() for each in begun]
+        self._threads = self._threads or ThreadPoolExecutor(CALLS)
+        begun: list[Future[dict[str, Verdict]]] = []
+        try:
+            for chunk in chunks:
+                begun.append(self._threads.submit(call, chunk))
+            wait(begun)
+        except RuntimeError:  # no further thread is to be had: what has not begun is called in this one
+            self._threads.shutdown(wait=True, cancel_futures=True)
+            self._threads = None
+        results = [each.result() for each in begun if not each.cancelled()]
+        done = {index for index, each in enumerate(begun) if not each.cancelled()}
+        return results + [call(chunk) for index, chunk in enumerate(chunks) if index not in done]
