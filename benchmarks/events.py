@@ -12,8 +12,8 @@ QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:orders"
 RECEIPT_HANDLE = "AQEB" + "wJnKyrHigUMZj6rYigCgxlaS3SLy0a" * 13
 
 
-def order(number: int, prefix: str = "order") -> dict[str, Any]:
-    """The business event with this number."""
+def order(number: int, prefix: str = "order", padding: int = 0) -> dict[str, Any]:
+    """The business event with this number. padding: bytes to make it larger by."""
     return {
         "id": f"{prefix}-{number:06d}",
         "customer": f"customer-{number % 997:04d}",
@@ -25,18 +25,18 @@ def order(number: int, prefix: str = "order") -> dict[str, Any]:
             {"sku": f"SKU-{200 + number % 700}", "quantity": 2, "price": 12.5},
             {"sku": f"SKU-{300 + number % 600}", "quantity": 1, "price": 99.9},
         ],
-        "note": "Leave it with the neighbour, please.",
+        "note": "Leave it with the neighbour, please." + "." * padding,
     }
 
 
-def body(number: int, prefix: str = "order") -> str:
+def body(number: int, prefix: str = "order", padding: int = 0) -> str:
     """The message body with this event."""
-    return json.dumps(order(number, prefix))
+    return json.dumps(order(number, prefix, padding))
 
 
-def record(number: int, receive_count: int = 1) -> dict[str, Any]:
+def record(number: int, receive_count: int = 1, padding: int = 0) -> dict[str, Any]:
     """The message as Lambda hands it to the function. receive_count: 2 or more for a redelivered one."""
-    text = body(number)
+    text = body(number, padding=padding)
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     return {
         "messageId": f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:]}",
@@ -56,6 +56,6 @@ def record(number: int, receive_count: int = 1) -> dict[str, Any]:
     }
 
 
-def invocation(size: int, receive_count: int = 1, first: int = 0) -> dict[str, Any]:
+def invocation(size: int, receive_count: int = 1, first: int = 0, padding: int = 0) -> dict[str, Any]:
     """A batch of `size` different events, numbered from `first`."""
-    return {"Records": [record(number, receive_count) for number in range(first, first + size)]}
+    return {"Records": [record(number, receive_count, padding) for number in range(first, first + size)]}

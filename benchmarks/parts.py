@@ -79,7 +79,7 @@ def calls(bench: Bench) -> Result:
         for kind, found in kinds.items():
             details[f"{name}_{kind}_calls"] = sum(found["calls"].values())
             details[f"{name}_{kind}_calls_by_operation"] = found["calls"]
-        for kind in ("new", "redelivered"):
+        for kind in ("new", "redelivered", "large"):
             spent = units.total(kinds[kind]["accesses"]).per(BATCH)
             details[f"{name}_{kind}_write_units_per_event"] = spent.write
             details[f"{name}_{kind}_read_units_per_event"] = spent.read

@@ -25,6 +25,8 @@ from benchmarks.stub import Stub
 Handler = Callable[[Any, Any], Any]
 BATCH = 10
 WARM_UP_BATCHES = 20
+# Makes the event of 315 bytes one of 2 KB.
+LARGE_BY = 1_700
 
 
 class WrongAnswer(Exception):
@@ -97,6 +99,8 @@ def calls(keys: Mapping[str, str]) -> dict[str, Any]:
     note("new")
     side.handle(invocation(BATCH, receive_count=2))
     note("redelivered")
+    side.settle(invocation(BATCH, padding=LARGE_BY))
+    note("large")
     side.settle(invocation(BATCH // 2))
     side.stub.operations.clear()
     side.stub.accesses.clear()

@@ -17,6 +17,8 @@ def report() -> dict[str, Any]:
             **pair("mixed_calls", 4, 25),
             **pair("new_write_units_per_event", 5.0, 3.0),
             **pair("new_read_units_per_event", 0.0, 0.0),
+            **pair("large_write_units_per_event", 13.0, 4.0),
+            **pair("large_read_units_per_event", 0.0, 0.0),
             **pair("redelivered_write_units_per_event", 0.0, 1.0),
             **pair("redelivered_read_units_per_event", 1.0, 0.0),
         },

@@ -149,15 +149,21 @@ def make_case(chance: Random, scale: int = 1) -> Case:
 
 
 class Law:
-    """Reads what happened, in order, and holds each step against the invariants of the design."""
+    """Reads what happened, in order, and holds each step against the invariants of the design.
+
+    ledger, rows: what the tables hold; None: a row of another program. settled: all that was ever committed or
+    superseded; done: that of it which was published and marked, or superseded. buried: messages in the dead-letter
+    queue.
+    """
 
     def __init__(self, messages: Sequence[Message], write_mode: str) -> None:
         self.ledger: dict[str, Content] = {}
-        self.rows: dict[str, Content | None] = {FOREIGN_KEY: None}
+        self.rows: dict[str | None, Content | None] = {FOREIGN_KEY: None}
         self.refused: set[str | None] = {None, INVALID_KEY, FULL_KEY}
-        self.published: set[str] = set()
-        self.sent: set[str] = set()
+        self.settled: set[Content] = set()
+        self.done: set[Content] = set()
         self.buried: set[str] = set()
+        self._published: set[Content] = set()
         self._messages = messages
         self._write_mode = write_mode
 
@@ -166,12 +172,14 @@ class Law:
             if happened.what in ("committed", "superseded"):
                 self._settle(happened)
             elif happened.what == "published":
-                # I5: what is published is what was committed under this id.
-                assert json.loads(happened.text) == self.ledger[happened.event_id].record
-                self.published.add(happened.event_id)
+                content = self.ledger[happened.event_id]
+                assert json.loads(happened.text) == content.record, "I5: what was committed is published"
+                self._published.add(content)
             elif happened.what == "marked":
-                assert happened.event_id in self.published, "I2: published before it is marked"
-                self.sent.add(happened.event_id)
+                assert self.ledger[happened.event_id] in self._published, "I2: published before it is marked"
+                self.done.add(self.ledger[happened.event_id])
+            elif happened.what == "expired":
+                assert self.ledger.pop(happened.event_id) in self.done
             elif happened.what == "refused":
                 self.refused.add(happened.text)
             else:
@@ -185,8 +193,8 @@ class Law:
                 held.add(message.group)
                 continue
             assert message.group is None or message.group not in held, "I6: reported with all that follow it"
-            settled = all(self.is_done(content) for content in message.contents)
-            assert settled or message.id in self.buried, "I3: deleted only if it is settled"
+            is_done = self.done.issuperset(message.contents)
+            assert is_done or message.id in self.buried, "I3: deleted only if it is settled"
 
     def is_dead(self, content: Content) -> bool:
         """Whether it can never be committed, as things are."""
@@ -196,20 +204,17 @@ class Law:
             return self.ledger[content.id] != content
         if content.row in self.refused:
             return True
-        is_taken = content.row in self.rows
-        if self._write_mode == "newer":
-            return is_taken and self.rows[str(content.row)] is None
-        return is_taken and self._write_mode == "insert"
-
-    def is_committed(self, content: Content) -> bool:
-        return content.id is not None and self.ledger.get(content.id) == content
-
-    def is_done(self, content: Content) -> bool:
-        return self.is_committed(content) and content.id in self.sent
+        if content.row not in self.rows or self._write_mode == "upsert":
+            return False
+        stored = self.rows[content.row]
+        if stored is not None and self._write_mode == "newer":
+            return stored.id == content.id and stored != content and stored.version >= content.version
+        return stored != content
 
     def is_superseded(self, content: Content) -> bool:
-        stored = self.rows.get(str(content.row))
-        return self._write_mode == "newer" and stored is not None and stored.version >= content.version
+        stored = self.rows.get(content.row)
+        is_newer = stored is not None and stored.id != content.id and stored.version >= content.version
+        return self._write_mode == "newer" and is_newer
 
     def _settle(self, happened: Happened) -> None:
         message = next(message for message in self._messages if message.id == happened.message_id)
@@ -220,21 +225,22 @@ class Law:
         )
         assert happened.event_id not in self.ledger, "I1: committed once"
         assert self.is_superseded(content) is (happened.what == "superseded")
-        if happened.what == "committed":
-            assert not self.is_dead(content), "I5: no conflict is committed"
         self._check_turn(message)
         for earlier in message.contents[: message.contents.index(content)]:
-            assert message.group is None or self.is_committed(earlier), "I6: behind the earlier ones of its message"
-        self.ledger[happened.event_id] = content
+            assert message.group is None or earlier in self.settled, "I6: behind the earlier ones of its message"
         if happened.what == "committed":
-            self.rows[str(content.row)] = content
+            assert not self.is_dead(content), "I5: no conflict is committed"
+            assert content not in self.settled, "I1: not even when its ledger row has expired"
+            self.rows[content.row] = content
         else:
-            self.sent.add(happened.event_id)
+            self.done.add(content)
+        self.ledger[happened.event_id] = content
+        self.settled.add(content)
 
     def _bury(self, message: Message) -> None:
-        assert any(self.is_dead(content) for content in message.contents), "only what can never succeed"
+        assert any(map(self.is_dead, message.contents)), "only what can never succeed"
         for content in message.contents:
-            assert self.is_dead(content) or self.is_done(content), "not while one of its events has to come back"
+            assert self.is_dead(content) or content in self.done, "not while one of its events has to come back"
         self._check_turn(message)
         self.buried.add(message.id)
 
@@ -244,7 +250,7 @@ class Law:
             return
         for earlier in self._messages[: self._messages.index(message)]:
             if earlier.group == message.group and earlier.id not in self.buried:
-                assert all(map(self.is_committed, earlier.contents)), "I6: in the order of the queue"
+                assert self.settled.issuperset(earlier.contents), "I6: in the order of the queue"
 
 
 # What goes wrong
@@ -405,6 +411,7 @@ class Play:
         self.adversary = Adversary(self.world, chance, None if case.is_fifo else self._handle_again)
         self.world.interfere = self.adversary.interfere
         self._settings = {**SETTINGS, "EVENT_WRITE_MODE": case.write_mode}
+        self._write_mode = case.write_mode
         self._is_fifo = case.is_fifo
         self._faulty_id = case.faulty_id
         self._chance = chance
@@ -412,6 +419,8 @@ class Play:
         self._handled_events = 0
 
     def deliver(self) -> None:
+        if self.adversary.is_awake and self._write_mode != "upsert":
+            self._expire_one()
         if self.adversary.is_awake and not self._is_fifo:
             start = self._chance.randrange(len(self.left))
             self.left = self.left[start:] + self.left[:start]
@@ -433,7 +442,7 @@ class Play:
     def check_end(self) -> None:
         # An event leaves the transactions decided, after five tries of its own, or after three in smaller groups.
         assert self.world.count(COMMIT) <= 10 * self._handled_events
-        assert self.law.ledger.keys() == self.law.sent
+        assert self.law.settled == self.law.done
         assert all(row["status"] == {"S": "sent"} for row in self.world.ledger.values())
 
     def redrive(self) -> None:
@@ -449,6 +458,14 @@ class Play:
                 self.left.remove(message)
                 return
         pytest.fail("a message that could be settled is not")
+
+    def _expire_one(self) -> None:
+        """Its business row still tells that it was committed; an upsert's may be overwritten."""
+        sent = [event_id for event_id, row in self.world.ledger.items() if row["status"] == {"S": "sent"}]
+        if sent and self._chance.random() < 0.3:
+            event_id = self._chance.choice(sent)
+            del self.world.ledger[event_id]
+            self.world.history.append(Happened("expired", event_id, "", ""))
 
     def _handle(self, calls_left: int) -> dict[str, Any]:
         records = [
