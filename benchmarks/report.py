@@ -36,7 +36,7 @@ def markdown(report: Mapping[str, Any]) -> str:
         ]
     lines += [
         "",
-        f"Medians of interleaved runs on {machine['cpus']} cores, Python {machine['python']}, "
+        f"Medians on {machine['cpus']} cores, in the first table of interleaved runs, Python {machine['python']}, "
         f"boto3 {machine['boto3']}, botocore {machine['botocore']}; ratios are medians of each turn's ratio.",
         *_price(report["details"]),
     ]
@@ -82,14 +82,19 @@ def _price(details: Details) -> list[str]:
         "",
         "The peer writes its idempotency record, the row and the notification one after the other, and keeps the "
         "notification nowhere: where a process dies in between, a row is there that nobody hears of, until the message "
-        "comes back and all is done again. This module commits all three in one transaction, which counts twice: in "
-        f"DynamoDB units {new} for a new event of 0.3 KB, {large} for one of 2 KB (two for each KB of the row, three "
+        "comes back and all is done again. This module writes all three in one transaction, whose writes count twice: "
+        f"in DynamoDB units {new} for a new event of 0.3 KB, {large} for one of 2 KB (two for each KB of the row, three "
         f"for each KB of the ledger row, which holds the notification), {redelivered} for a redelivered one.",
     ]
 
 
 def _calls(part: Mapping[str, Any], report: Mapping[str, Any]) -> list[Row]:
-    kinds = {"new": "10 new events", "redelivered": "10 redelivered", "mixed": "5 new, 5 redelivered"}
+    kinds = {
+        "new": "10 new events",
+        "redelivered": "10 redelivered",
+        "mixed": "5 new, 5 redelivered",
+        "resent": "5 new, 5 sent twice",
+    }
     rows = []
     for kind, text in kinds.items():
         ours, peer = part[f"ours_{kind}_calls"], part[f"peer_{kind}_calls"]

@@ -101,12 +101,13 @@ def calls(keys: Mapping[str, str]) -> dict[str, Any]:
     note("redelivered")
     side.settle(invocation(BATCH, padding=LARGE_BY))
     note("large")
-    side.settle(invocation(BATCH // 2))
-    side.stub.operations.clear()
-    side.stub.accesses.clear()
-    new = invocation(BATCH // 2, first=BATCH // 2)["Records"]
-    side.handle({"Records": [*invocation(BATCH // 2, receive_count=2)["Records"], *new]})
-    note("mixed")
+    for kind, receive_count in (("mixed", 2), ("resent", 1)):
+        side.settle(invocation(BATCH // 2))
+        side.stub.operations.clear()
+        side.stub.accesses.clear()
+        known = invocation(BATCH // 2, receive_count)["Records"]
+        side.handle({"Records": [*known, *invocation(BATCH // 2, first=BATCH // 2)["Records"]]})
+        note(kind)
     return result
 
 

@@ -15,6 +15,7 @@ def report() -> dict[str, Any]:
             **pair("new_calls", 3, 40),
             **pair("redelivered_calls", 1, 10),
             **pair("mixed_calls", 4, 25),
+            **pair("resent_calls", 5, 25),
             **pair("new_write_units_per_event", 5.0, 3.0),
             **pair("new_read_units_per_event", 0.0, 0.0),
             **pair("large_write_units_per_event", 13.0, 4.0),

@@ -61,6 +61,7 @@ def test_ten_new_events_cost_three_calls_and_ten_redelivered_ones_one(runtime: R
         "new": {"BatchExecuteStatement": 1, "PublishBatch": 1, "TransactWriteItems": 1},
         "redelivered": {"BatchGetItem": 1},
         "large": {"BatchExecuteStatement": 1, "PublishBatch": 1, "TransactWriteItems": 1},
+        "resent": {"BatchExecuteStatement": 1, "BatchGetItem": 1, "PublishBatch": 1, "TransactWriteItems": 2},
         "mixed": {"BatchExecuteStatement": 1, "BatchGetItem": 1, "PublishBatch": 1, "TransactWriteItems": 1},
     }
 
