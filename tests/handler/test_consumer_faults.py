@@ -13,7 +13,7 @@ from idempotent_consumer import consumer as consumer_module
 from idempotent_consumer import telemetry
 from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.envelope import open_envelope
-from idempotent_consumer.event import Event
+from idempotent_consumer.event import Event, fingerprint
 from idempotent_consumer.plan import Plan, declarative_planner
 from idempotent_consumer.settings import Envelope, Settings
 from tests.handler.support import (
@@ -387,3 +387,17 @@ def test_misconfiguration_is_logged_as_an_error(cloud: Cloud, caplog: pytest.Log
     cloud.deliver(*ORDERS)
     (entry,) = caplog.records
     assert (entry.levelname, entry.getMessage()) == ("ERROR", "event retry: misconfigured")
+
+
+@pytest.mark.case("C03")
+def test_fault_while_an_event_is_identified_fails_its_record_alone(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(data: dict[str, Any], expression: Any) -> str:
+        if data["id"] == "o-2":
+            raise KeyError("id")
+        return fingerprint(data, expression)
+
+    monkeypatch.setattr(consumer_module, "fingerprint", faulty)
+    assert cloud.deliver(*ORDERS) == reported("m-2")
+    assert cloud.statuses() == {"o-1": "sent", "o-3": "sent"}
