@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from idempotent_consumer import consumer as consumer_module
+from idempotent_consumer.envelope import open_envelope
+from idempotent_consumer.settings import Envelope
 from tests.handler.support import (
     BURY,
     BUSINESS,
@@ -155,3 +158,19 @@ def test_slow_calls_leave_time_to_settle_what_is_committed(cloud: Cloud, call_ms
     assert left == []
     assert set(cloud.statuses().values()) == {"sent"}
     assert len(cloud.notified()) == 10
+
+
+def test_messages_are_not_opened_once_the_time_is_up(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To open the rest of a large batch could take what is left for the answer."""
+    opened: list[str] = []
+
+    def watched(body: str, envelope: Envelope) -> list[Any]:
+        opened.append(body)
+        return open_envelope(body, envelope)
+
+    monkeypatch.setattr(consumer_module, "open_envelope", watched)
+    batch = [record(f"m-{number}", {"id": f"o-{number}"}) for number in range(200)]
+    answer = cloud.deliver(*batch, context=Context(cloud, 12_000, {MARK: 3_000}))
+    assert answer == reported(*(f"m-{number}" for number in range(50, 200)))
+    assert len(opened) == 50
+    assert set(cloud.statuses().values()) == {"sent"}

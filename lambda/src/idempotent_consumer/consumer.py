@@ -10,7 +10,7 @@ from typing import Any
 
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict, partial_batch_response
-from idempotent_consumer.aws import Budget, Clients, LambdaContext
+from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
 from idempotent_consumer.commit import prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import (
@@ -64,19 +64,21 @@ class Consumer:
         budget = Budget(context)
         report = Report()
         held: set[str] = set()
-        for part in self._parts(read_messages(invocation)):
+        for part in self._parts(read_messages(invocation), budget):
             self._process(part, held, budget)
             returning = returning_messages(part, held)
             self._log(part)
             report.add(part, returning, telemetry.now_ms())
         return self._answer(report)
 
-    def _parts(self, messages: Sequence[Message]) -> Iterator[list[Delivery]]:
-        """The messages in order, opened, in parts of 50 events or a little more."""
+    def _parts(self, messages: Sequence[Message], budget: Budget) -> Iterator[list[Delivery]]:
+        """The messages in order, opened while there is time, in parts of 50 events or a little more."""
         part: list[Delivery] = []
         events = 0
         for message in messages:
-            delivery = self._open(message)
+            # To open thousands for which no call may be made any more could take the time that the answer needs.
+            in_time = budget.allows_call()
+            delivery = self._open(message) if in_time else Delivery(message, [Work(message, None, OUT_OF_TIME)])
             part.append(delivery)
             events += len(delivery.works)
             if events >= PART:
