@@ -189,7 +189,7 @@ class _OwnServicesLoader(Loader):  # type: ignore[misc]
 
     def list_available_services(self, type_name: str) -> list[str]:
         """To load a model, botocore would look through the folders of all 400 services for those it knows."""
-        return ["dynamodb", "sns", "sqs"]
+        return ["dynamodb", "sns", "sqs", "sts", "sso", "sso-oidc", "signin"]  # the last ones for credentials
 
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> dict[str, Any]:
         """For each call botocore gathers the tables in it, to find an account in their ARNs: they go by name here."""
