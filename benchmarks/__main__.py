@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from rich.table import Table
 
@@ -32,7 +31,7 @@ from benchmarks.sides import (
     unpacked,
 )
 from benchmarks.verdict import Judgement, exit_code, judge
-from local.processes import ServerError
+from local.processes import ServerError, interrupt_on_signals
 from local.screen import Screen
 from local.terraform import CHECKOUT, TerraformError
 from local.waiting import NotInTime
@@ -44,8 +43,7 @@ PUBLISHED_PLOT = CHECKOUT / "docs" / "benchmark.svg"
 def main(arguments: Sequence[str]) -> int:
     """0: all bounds hold. 1: one is missed. 2: something could not be measured."""
     options = parse(arguments)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    interrupt_on_signals()
     try:
         return run(options)
     except KeyboardInterrupt:
@@ -159,10 +157,6 @@ def show(results: Mapping[str, Any], judgements: Sequence[Judgement], screen: Sc
 def _describe(runtime: Runtime) -> str:
     note = "" if runtime.is_default else " (no 3.13 here, so the zip's bytecode does not count)"
     return f"Python {runtime.version}{note}, boto3 {pinned('boto3')}"
-
-
-def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ the first message that leaves it until none is left or in work. Both functions p
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 from benchmarks.events import body
 from benchmarks.sides import WORK, CannotMeasure, Side
 from local.emulator import Emulator
+from local.screen import ticking
 from local.terraform import Root
 from local.traffic import BATCH
 from local.waiting import wait_for
@@ -83,31 +83,14 @@ def pipelines(peer: Side, show: Callable[[int, int], None]) -> Iterator[dict[str
             variables = {"peer_handler": peer.handler, "peer_package": str(peer.zip)}
             root = Root(SOURCE, folder, emulator.endpoint, variables=variables)
             root.init()
-            with _shown_all_along(show) as follow:
+            progress = [0, 0]
+
+            def follow(done: int, planned: int) -> None:
+                progress[:] = done, planned
+
+            with ticking(lambda: show(*progress)):  # an apply is silent for half a minute
                 root.apply(follow)
             outputs = root.output()
             yield {name: Pipeline(name, emulator, outputs[name]) for name in ("ours", "peer")}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _shown_all_along(show: Callable[[int, int], None], seconds: float = 0.5) -> Iterator[Callable[[int, int], None]]:
-    """Repeats the last progress while nothing new comes: an apply is silent for half a minute."""
-    state = [0, 0]
-    done = threading.Event()
-
-    def tick() -> None:
-        while not done.wait(seconds):
-            show(*state)
-
-    def follow(finished: int, planned: int) -> None:
-        state[:] = finished, planned
-
-    thread = threading.Thread(target=tick, daemon=True)
-    thread.start()
-    try:
-        yield follow
-    finally:
-        done.set()
-        thread.join()

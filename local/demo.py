@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import signal
 import sys
 import threading
 import time
@@ -14,14 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from rich.table import Table
 
 from local.audit import Found, Report, audit
 from local.emulator import Emulator
-from local.processes import ServerError
-from local.screen import Screen
+from local.processes import ServerError, interrupt_on_signals
+from local.screen import Screen, ticking
 from local.terraform import CHECKOUT, Root, TerraformError, cli_environment
 from local.traffic import Traffic, orders
 from local.watching import Queue, Tables, attribute, reported_outcomes
@@ -88,8 +87,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave the emulator up to look around")
     keep = parser.parse_args(arguments).keep
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    interrupt_on_signals()
     try:
         return demonstrate(keep)
     except KeyboardInterrupt:
@@ -134,7 +132,7 @@ def _apply(emulator: Emulator, screen: Screen) -> Consumer:
     root = Root(EXAMPLE, WORK / "terraform", emulator.endpoint, variables=VARIABLES)
     root.init()
     state = {"done": 0, "planned": 0}
-    with _ticking(lambda: step.update(state["done"], state["planned"], "the provider waits 25 s for each queue")):
+    with ticking(lambda: step.update(state["done"], state["planned"], "the provider waits 25 s for each queue")):
         root.apply(lambda done, planned: state.update(done=done, planned=planned))
     step.finish(f"{state['done']} resources")
     outputs = root.output()
@@ -317,28 +315,6 @@ def _removed(folder: Path, *, unless: bool) -> Iterator[None]:
         raise
     if not unless:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _ticking(show: Callable[[], None], seconds: float = 0.5) -> Iterator[None]:
-    """Call `show` all along while the block runs."""
-    done = threading.Event()
-
-    def tick() -> None:
-        while not done.wait(seconds):
-            show()
-
-    thread = threading.Thread(target=tick, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

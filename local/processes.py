@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 LAUNCHERS = Path(__file__).parent
 # Nothing of the user's own AWS, proxy or Python set-up may reach an emulator or the functions it runs.
@@ -24,6 +25,16 @@ _NO_PROXY_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 class ServerError(RuntimeError):
     """A local server did not start; the message says where its log is."""
+
+
+def interrupt_on_signals() -> None:
+    """Whoever asks this program to end, with-blocks close and what it has started ends with it."""
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
 
 
 def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:

@@ -1,9 +1,12 @@
-"""What the demo shows: live bars in a terminal, plain lines elsewhere."""
+"""What the demo and the benchmark show: live bars in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -45,6 +48,24 @@ class Screen:
     def step(self, title: str, total: int) -> Step:
         """Begin a step of `total` parts."""
         return Step(self, self._progress, title, total)
+
+
+@contextmanager
+def ticking(show: Callable[[], None], seconds: float = 0.5) -> Iterator[None]:
+    """Call `show` all along while the block runs."""
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.wait(seconds):
+            show()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 class Step:

@@ -65,7 +65,7 @@ def python_of(bytecode: ModuleType) -> Callable[[str], str]:
     def find(version: str) -> str:
         found = bytecode.find_python(version)
         if found is None:
-            pytest.skip(f"no Python {version} on this machine")
+            pytest.skip(f"needs CPython {version}, which is not installed here")
         path: str = found.path
         return path
 

@@ -25,6 +25,7 @@ from idempotent_consumer.delivery import (
 from idempotent_consumer.envelope import Data, open_envelope
 from idempotent_consumer.event import Event, fingerprint, read_event_id
 from idempotent_consumer.group_commit import GroupCommit, fault
+from idempotent_consumer.grouping import MAX_EVENTS
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.outbox import Outbox
@@ -34,8 +35,8 @@ from idempotent_consumer.report import Report, returning_messages
 from idempotent_consumer.settings import Settings
 
 # A large batch goes through all steps part by part. Were it committed as a whole first, a batch that takes longer
-# than the function may would be committed time and again and never published. So many fill a transaction.
-PART = 50
+# than the function may would be committed time and again and never published.
+PART = MAX_EVENTS
 
 
 class Misconfigured(RuntimeError):
