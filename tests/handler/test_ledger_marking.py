@@ -190,3 +190,9 @@ def test_marking_removes_the_notification_and_the_index_key(cloud: Cloud) -> Non
     assert "pending_shard" not in row
     assert (row["status"], row["sent_at"], row["ttl"]) == ({"S": "sent"}, NOW, TTL)
     assert row["created_at"] == NOW
+
+
+def test_statement_whose_error_says_nothing_is_not_taken_for_marked(cloud: Cloud) -> None:
+    cloud.on(MARK, answers={"Responses": [{"Error": {}}]})
+    assert cloud.deliver(record("m-1", {"id": "o-1"})) == reported("m-1")
+    assert cloud.statuses() == {"o-1": "pending"}
