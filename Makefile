@@ -68,4 +68,5 @@ $(READY): requirements-dev.txt | prerequisites
 	@$(PYTHON) -m venv .venv || { \
 	  echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@$(VENV) -m pip install -qq --disable-pip-version-check --requirement requirements-dev.txt
+	@$(VENV) -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@

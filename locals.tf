@@ -1,4 +1,10 @@
 locals {
+  # The default lasts for all receives within the retention: what expires in the queue reaches no dead-letter queue.
+  backoff_max_seconds = coalesce(
+    var.queue.backoff_max_seconds,
+    max(local.visibility_timeout_seconds, min(900, ceil(floor(var.queue.retention_days * 86400 + 0.5) / local.max_receive_count) - 1))
+  )
+
   ledger_table_name = "${var.name}-processed-events"
 
   # Records that wait behind a failed one of their FIFO group are received, and counted, as well.
@@ -8,6 +14,9 @@ locals {
   oldest_message_age_seconds = coalesce(
     var.alarms.oldest_message_age_seconds, min(3600, floor(var.queue.retention_days * 43200))
   )
+
+  # A pending row that is younger belongs to a message in work.
+  reconciler_threshold_seconds = coalesce(var.reconciler.threshold_seconds, max(900, 2 * local.visibility_timeout_seconds))
 
   # None or one. A list of known length even while the ARN of a new topic is unknown.
   topic_arns = var.notification.create_topic ? aws_sns_topic.notifications[*].arn : var.notification.topic_arn[*]
@@ -19,23 +28,26 @@ locals {
   )
 }
 
-# What the function reads when it starts. What is not set is left out: an empty value is a value.
+# What the functions read when they start. What is not set is left out: an empty value is a value.
 locals {
   settings = merge(
     {
-      BUSINESS_HASH_KEY       = var.business_table.hash_key
-      BUSINESS_HASH_KEY_TYPE  = var.business_table.hash_key_type
-      BUSINESS_TABLE          = module.tables.business_table_name
-      CONSUMER_NAME           = var.name
-      DEAD_LETTER_QUEUE_URL   = module.queue.dead_letter_queue_url
-      EVENT_ENVELOPE          = var.event.envelope
-      EVENT_ITEM              = var.event.item
-      EVENT_WRITE_MODE        = var.event.write_mode
-      LEDGER_TABLE            = module.tables.ledger_table_name
-      NOTIFICATION_ATTRIBUTES = jsonencode(var.notification.attributes)
-      NOTIFICATION_MAX_BYTES  = tostring(var.notification.max_bytes)
-      NOTIFICATION_MESSAGE    = var.notification.message
-      TTL_WINDOW_DAYS         = tostring(var.ttl_window_days)
+      BACKOFF_MAX_SECONDS        = tostring(local.backoff_max_seconds)
+      BUSINESS_HASH_KEY          = var.business_table.hash_key
+      BUSINESS_HASH_KEY_TYPE     = var.business_table.hash_key_type
+      BUSINESS_TABLE             = module.tables.business_table_name
+      CONSUMER_NAME              = var.name
+      DEAD_LETTER_QUEUE_URL      = module.queue.dead_letter_queue_url
+      EVENT_ENVELOPE             = var.event.envelope
+      EVENT_ITEM                 = var.event.item
+      EVENT_WRITE_MODE           = var.event.write_mode
+      LEDGER_TABLE               = module.tables.ledger_table_name
+      NOTIFICATION_ATTRIBUTES    = jsonencode(var.notification.attributes)
+      NOTIFICATION_MAX_BYTES     = tostring(var.notification.max_bytes)
+      NOTIFICATION_MESSAGE       = var.notification.message
+      QUEUE_URL                  = module.queue.queue_url
+      TTL_WINDOW_DAYS            = tostring(var.ttl_window_days)
+      VISIBILITY_TIMEOUT_SECONDS = tostring(local.visibility_timeout_seconds)
     },
     { for path in var.event.fingerprint[*] : "EVENT_FINGERPRINT" => path },
     { for path in var.event.id[*] : "EVENT_ID" => path },
@@ -45,14 +57,24 @@ locals {
     { for arn in local.topic_arns : "TOPIC_ARN" => arn },
   )
 
+  reconciler_settings = merge(
+    {
+      CONSUMER_NAME                = var.name
+      LEDGER_TABLE                 = module.tables.ledger_table_name
+      RECONCILER_THRESHOLD_SECONDS = tostring(local.reconciler_threshold_seconds)
+      TTL_WINDOW_DAYS              = tostring(var.ttl_window_days)
+    },
+    { for arn in local.topic_arns : "TOPIC_ARN" => arn },
+  )
+
   # Written out, because a validation of var.function cannot refer to what is built from it.
   reserved_environment = [
     # The settings above.
-    "BUSINESS_HASH_KEY", "BUSINESS_HASH_KEY_TYPE", "BUSINESS_RANGE_KEY", "BUSINESS_RANGE_KEY_TYPE",
-    "BUSINESS_TABLE", "CONSUMER_NAME", "DEAD_LETTER_QUEUE_URL", "EVENT_ENVELOPE", "EVENT_FINGERPRINT",
-    "EVENT_ID", "EVENT_ITEM", "EVENT_VERSION", "EVENT_WRITE_MODE", "LEDGER_TABLE",
-    "NOTIFICATION_ATTRIBUTES", "NOTIFICATION_MAX_BYTES", "NOTIFICATION_MESSAGE", "TOPIC_ARN",
-    "TTL_WINDOW_DAYS",
+    "BACKOFF_MAX_SECONDS", "BUSINESS_HASH_KEY", "BUSINESS_HASH_KEY_TYPE", "BUSINESS_RANGE_KEY",
+    "BUSINESS_RANGE_KEY_TYPE", "BUSINESS_TABLE", "CONSUMER_NAME", "DEAD_LETTER_QUEUE_URL", "EVENT_ENVELOPE",
+    "EVENT_FINGERPRINT", "EVENT_ID", "EVENT_ITEM", "EVENT_VERSION", "EVENT_WRITE_MODE", "LEDGER_TABLE",
+    "NOTIFICATION_ATTRIBUTES", "NOTIFICATION_MAX_BYTES", "NOTIFICATION_MESSAGE", "QUEUE_URL",
+    "RECONCILER_THRESHOLD_SECONDS", "TOPIC_ARN", "TTL_WINDOW_DAYS", "VISIBILITY_TIMEOUT_SECONDS",
     # Lambda's own: https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
     "_HANDLER", "_X_AMZN_TRACE_ID", "AWS_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION",
     "AWS_EXECUTION_ENV", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",

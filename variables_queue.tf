@@ -5,6 +5,7 @@ variable "queue" {
     - fifo: whether both keep the order of each message group. A change makes new, empty queues.
     - retention_days: days that a message waits, 60 seconds (0.0007) to 14; then it is lost.
     - dead_letter_retention_days: the same in the dead-letter queue. On a standard queue the days count from the first send, so it must be more than retention_days.
+    - backoff_max_seconds: seconds, 0 to 39600 (11 hours), that a message which has to be tried again is hidden at most: its wait is drawn between the visibility timeout and twice that, four times, … up to this. At or below the visibility timeout all waits are that long. Null means 900, less if the retention would not last for it, and at least the visibility timeout.
     - max_receive_count: receives before a message goes to the dead-letter queue, 3 to 1000; null means 5, and 10 with fifo, where waiting behind a failed message counts too.
     - visibility_timeout_seconds: seconds until a message in work is given out again, at least function.timeout_seconds + function.batching_window_seconds, at most 43200; null means 6 x timeout + window.
     - producers: the AWS services that may send: service is sns.amazonaws.com (sns.<region>.amazonaws.com for a topic of an opt-in Region that sends to another Region), events.amazonaws.com or s3.amazonaws.com, source_arn the topic, rule or bucket, source_account the bucket's account if it is not the queue's.
@@ -12,6 +13,7 @@ variable "queue" {
   nullable    = false
 
   type = object({
+    backoff_max_seconds        = optional(number)
     dead_letter_retention_days = optional(number, 14)
     fifo                       = optional(bool, false)
     max_receive_count          = optional(number)
@@ -23,6 +25,15 @@ variable "queue" {
     retention_days             = optional(number, 4)
     visibility_timeout_seconds = optional(number)
   })
+
+  validation {
+    condition = (
+      var.queue.backoff_max_seconds == null ? true :
+      floor(var.queue.backoff_max_seconds) == var.queue.backoff_max_seconds &&
+      var.queue.backoff_max_seconds >= 0 && var.queue.backoff_max_seconds <= 39600
+    )
+    error_message = "queue.backoff_max_seconds is ${jsonencode(var.queue.backoff_max_seconds)}, but must be a whole number from 0 to 39600 (11 hours): SQS hides a message for 12 hours at most, counted from its receive."
+  }
 
   validation {
     condition     = var.queue.retention_days * 86400 >= 60 && var.queue.retention_days <= 14
@@ -70,6 +81,18 @@ variable "queue" {
       var.queue.visibility_timeout_seconds >= var.function.timeout_seconds + coalesce(var.function.batching_window_seconds, 0)
     )
     error_message = "queue.visibility_timeout_seconds is ${jsonencode(var.queue.visibility_timeout_seconds)}, below function.timeout_seconds (${var.function.timeout_seconds}) + function.batching_window_seconds (${jsonencode(var.function.batching_window_seconds)}): a message would come back while its batch is gathered or processed."
+  }
+
+  # Written out, because a validation of var.queue cannot refer to what is built from it.
+  validation {
+    condition = (
+      var.queue.retention_days * 86400 < 60 ? true :
+      coalesce(var.queue.max_receive_count, var.queue.fifo ? 10 : 5) * max(
+        coalesce(var.queue.visibility_timeout_seconds, 6 * var.function.timeout_seconds + coalesce(var.function.batching_window_seconds, 0)),
+        coalesce(var.queue.backoff_max_seconds, 0)
+      ) < floor(var.queue.retention_days * 86400 + 0.5)
+    )
+    error_message = "queue.max_receive_count (${coalesce(var.queue.max_receive_count, var.queue.fifo ? 10 : 5)}) x the larger of queue.visibility_timeout_seconds (${coalesce(var.queue.visibility_timeout_seconds, 6 * var.function.timeout_seconds + coalesce(var.function.batching_window_seconds, 0))}) and queue.backoff_max_seconds (${jsonencode(var.queue.backoff_max_seconds)}) must be below queue.retention_days (${var.queue.retention_days}, in seconds ${floor(var.queue.retention_days * 86400 + 0.5)}): a message that fails each time would expire in the queue and never reach the dead-letter queue. Lower queue.max_receive_count or the larger of the two, or raise queue.retention_days."
   }
 
   # Even 0 is refused by AWS: the window has to be left out.

@@ -3,7 +3,7 @@
 data "aws_iam_policy_document" "worker" {
   statement {
     sid       = "ReadIntake"
-    actions   = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+    actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
     resources = [var.queue_arn]
   }
 

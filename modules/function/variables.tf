@@ -70,7 +70,7 @@ variable "name" {
 }
 
 variable "queue_arn" {
-  description = "ARN of the queue that the function reads."
+  description = "ARN of the queue that the function reads, and whose messages it hides until they are to be tried again."
   nullable    = false
   type        = string
 }

@@ -11,6 +11,27 @@ resource "aws_dynamodb_table" "ledger" {
     type = "S"
   }
 
+  dynamic "attribute" {
+    for_each = var.pending_index ? { created_at = "N", pending_shard = "S" } : {}
+
+    content {
+      name = attribute.key
+      type = attribute.value
+    }
+  }
+
+  # Only pending rows carry its key, so it is nearly empty. The rest of a row is read from the table: the index lags.
+  dynamic "global_secondary_index" {
+    for_each = var.pending_index ? ["pending"] : []
+
+    content {
+      hash_key        = "pending_shard"
+      name            = global_secondary_index.value
+      projection_type = "KEYS_ONLY"
+      range_key       = "created_at"
+    }
+  }
+
   point_in_time_recovery {
     enabled = true
   }

@@ -36,6 +36,13 @@ variable "ledger_table_name" {
   type        = string
 }
 
+variable "pending_index" {
+  default     = true
+  description = "Whether the ledger has the index pending, by which the reconciler finds committed events that were not announced. Each event then costs two small writes more. Without it finding them takes a scan."
+  nullable    = false
+  type        = bool
+}
+
 variable "tags" {
   default     = {}
   description = "Tags of the tables made here."

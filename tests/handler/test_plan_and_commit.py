@@ -257,7 +257,7 @@ def test_an_event_without_a_notification_is_committed_as_sent_with_a_ttl_in_seco
 
 @pytest.mark.case("C50", "C51")
 def test_what_marks_an_event_as_sent_is_status_time_and_a_ttl_in_whole_seconds() -> None:
-    assert sent_attributes(NOW_MS, settings(TTL_WINDOW_DAYS="1")) == {
+    assert sent_attributes(NOW_MS, 86_400) == {
         "status": {"S": "sent"},
         "sent_at": {"N": "1893553446789"},
         "ttl": {"N": "1893639846"},

@@ -24,6 +24,7 @@ from idempotent_consumer.settings import KeyAttribute, Settings, WriteMode
 
 PENDING_SHARDS = 16
 _LEDGER_KEY_IS_NEW = "attribute_not_exists(event_id)"
+UNREADABLE = Verdict(Outcome.RETRY, "ledger-row-unreadable", "pending, without a notification")
 _ROW_EXISTS = Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stored that must not be overwritten")
 
 
@@ -89,7 +90,7 @@ def prepare(event: Event, plan: Plan, message_id: str, now_ms: int, settings: Se
     rendered = None
     if plan.notification is not None:
         rendered = render(plan.notification, event, settings.consumer_name, settings.max_notification_bytes)
-    sent = sent_attributes(now_ms, settings)
+    sent = sent_attributes(now_ms, settings.ttl_window_seconds)
     identity = {
         "event_id": {"S": event.id},
         "fingerprint": {"S": event.fingerprint},
@@ -98,7 +99,7 @@ def prepare(event: Event, plan: Plan, message_id: str, now_ms: int, settings: Se
     }
     ledger_item = {**identity, **(_pending_attributes(event, rendered) if rendered else sent)}
     size = check_size(ledger_item, "the ledger row")
-    writes = [_write(put, event, settings) for put in plan.writes]
+    writes = [_write(put, event, now_ms, settings) for put in plan.writes]
     return Commit(
         event=event,
         ledger_table=settings.ledger_table,
@@ -110,12 +111,12 @@ def prepare(event: Event, plan: Plan, message_id: str, now_ms: int, settings: Se
     )
 
 
-def sent_attributes(now_ms: int, settings: Settings) -> Item:
+def sent_attributes(now_ms: int, ttl_window_seconds: int) -> Item:
     """What makes a ledger row settled. `ttl` is in seconds, as DynamoDB's Time to Live wants it."""
     return {
         "status": {"S": "sent"},
         "sent_at": {"N": str(now_ms)},
-        "ttl": {"N": str(now_ms // 1000 + settings.ttl_window_seconds)},
+        "ttl": {"N": str(now_ms // 1000 + ttl_window_seconds)},
     }
 
 
@@ -123,15 +124,24 @@ def judge_ledger_row(row: Item, event: Event) -> Verdict:
     """The verdict on an event whose id is in the ledger already."""
     if _text(row, "fingerprint") != event.fingerprint:
         return Verdict(Outcome.CONFLICT, "id-reused", "the ledger holds this event id with other content")
-    status = _text(row, "status")
-    if status == "sent":
-        return Verdict(Outcome.DUPLICATE)
-    if status == "pending":
+    if is_pending(row):
         try:
-            return Verdict(Outcome.RESUMED, notification=RenderedNotification.from_text(_text(row, "notification")))
+            return Verdict(Outcome.RESUMED, notification=stored_notification(row))
         except ValueError:
-            return Verdict(Outcome.RETRY, "ledger-row-unreadable", "pending, without a notification")
+            return UNREADABLE
+    if _text(row, "status") == "sent":
+        return Verdict(Outcome.DUPLICATE)
     return Verdict(Outcome.RETRY, "ledger-row-unreadable", "a status that the pipeline does not write")
+
+
+def is_pending(row: Item) -> bool:
+    """Whether the event of a ledger row is committed, and not known to be announced."""
+    return _text(row, "status") == "pending"
+
+
+def stored_notification(row: Item) -> RenderedNotification:
+    """What a pending row still has to announce. Raises ValueError where that cannot be read."""
+    return RenderedNotification.from_text(_text(row, "notification"))
 
 
 def judge_business_row(row: Item, event: Event, write: Write) -> Verdict:
@@ -159,8 +169,11 @@ def _pending_attributes(event: Event, rendered: RenderedNotification) -> Item:
     }
 
 
-def _write(put: Put, event: Event, settings: Settings) -> Write:
+def _write(put: Put, event: Event, now_ms: int, settings: Settings) -> Write:
     values = _with_identity(put.values, event, settings.consumer_name)
+    if "event_committed_at" in values:
+        raise Rejected("reserved-attribute", "event_committed_at is written by the consumer; select another name")
+    values["event_committed_at"] = now_ms
     _set_key(values, settings.hash_key, MAX_HASH_KEY_BYTES)
     if settings.range_key is not None:
         _set_key(values, settings.range_key, MAX_RANGE_KEY_BYTES)

@@ -190,7 +190,7 @@ class Consumer:
     def _mark(self, pending: dict[str, list[Work]], budget: Budget) -> None:
         """Only what has been published; an event that stays `pending` is published again."""
         message_ids = {event_id: works[0].message.id for event_id, works in pending.items()}
-        sent = sent_attributes(telemetry.now_ms(), self._settings)
+        sent = sent_attributes(telemetry.now_ms(), self._settings.ttl_window_seconds)
         with telemetry.phase("mark") as annotations:
             failures = _guarded(lambda: self._ledger.mark_sent(message_ids, sent, budget), pending)
             annotations.update(marked=len(pending) - len(failures), failed=len(failures))

@@ -17,6 +17,10 @@ MAX_CONFIGURED_ATTRIBUTES = 9
 MAX_NOTIFICATION_BYTES = 350_000
 
 
+# A message is hidden for 12 hours at most (Amazon SQS API Reference, ChangeMessageVisibility).
+MAX_HIDDEN_SECONDS = 43_200
+
+
 class SettingsError(ValueError):
     """An environment variable is missing or has a value that cannot work; the message names it and the rule."""
 
@@ -63,6 +67,18 @@ class KeyAttribute:
 
 
 @dataclass(frozen=True)
+class Backoff:
+    """Where and how long a message that has to come back is hidden, in seconds.
+
+    visibility_seconds: the queue's own timeout, the least. max_seconds: the most; at or below that there is no backoff.
+    """
+
+    queue_url: str
+    visibility_seconds: int
+    max_seconds: int
+
+
+@dataclass(frozen=True)
 class Settings:
     """See `modules/function` and the root module for where each value comes from."""
 
@@ -83,6 +99,7 @@ class Settings:
     attributes: Mapping[str, Expression]
     max_notification_bytes: int
     dead_letter_queue_url: str
+    backoff: Backoff | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -99,18 +116,42 @@ class Settings:
             business_table=read.text("BUSINESS_TABLE"),
             hash_key=read.key("BUSINESS_HASH_KEY", "id"),
             range_key=read.key("BUSINESS_RANGE_KEY") if "BUSINESS_RANGE_KEY" in environment else None,
-            ttl_window_seconds=read.integer("TTL_WINDOW_DAYS", 1, 3650, "30") * _SECONDS_PER_DAY,
+            ttl_window_seconds=read.ttl_window_seconds(),
             envelope=envelope,
             event_id=read.expression("EVENT_ID", _DEFAULT_ID[envelope]),
             item=read.expression("EVENT_ITEM", "@"),
             version=version,
             write_mode=write_mode,
             fingerprint=read.expression("EVENT_FINGERPRINT", _DEFAULT_FINGERPRINT[envelope]),
-            topic_arn=read.arn("TOPIC_ARN") if "TOPIC_ARN" in environment else None,
+            topic_arn=read.topic_arn(),
             message=read.expression("NOTIFICATION_MESSAGE", "@"),
             attributes=read.attributes("NOTIFICATION_ATTRIBUTES"),
             max_notification_bytes=read.integer("NOTIFICATION_MAX_BYTES", 1, MAX_NOTIFICATION_BYTES, "262144"),
             dead_letter_queue_url=read.text("DEAD_LETTER_QUEUE_URL"),
+            backoff=read.backoff() if "QUEUE_URL" in environment else None,
+        )
+
+
+@dataclass(frozen=True)
+class ReconcilerSettings:
+    """threshold_ms: how old a pending row must be to be taken for stuck, in milliseconds."""
+
+    consumer_name: str
+    ledger_table: str
+    topic_arn: str | None
+    ttl_window_seconds: int
+    threshold_ms: int
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "ReconcilerSettings":
+        """Raises SettingsError on the first variable that is missing or wrong."""
+        read = _Reader(environment)
+        return cls(
+            consumer_name=read.text("CONSUMER_NAME"),
+            ledger_table=read.text("LEDGER_TABLE"),
+            topic_arn=read.topic_arn(),
+            ttl_window_seconds=read.ttl_window_seconds(),
+            threshold_ms=read.integer("RECONCILER_THRESHOLD_SECONDS", 0, 10**7) * 1000,
         )
 
 
@@ -124,13 +165,25 @@ class _Reader:
             raise SettingsError(f"{name} is missing or blank")
         return value
 
-    def arn(self, name: str) -> str:
-        text = self.text(name)
+    def topic_arn(self) -> str | None:
+        if "TOPIC_ARN" not in self._environment:
+            return None
+        text = self.text("TOPIC_ARN")
         if not text.startswith("arn:") or text.count(":") < 5:
-            raise SettingsError(f"{name} is {text!r}, not an ARN")
+            raise SettingsError(f"TOPIC_ARN is {text!r}, not an ARN")
         return text
 
-    def integer(self, name: str, least: int, most: int, default: str) -> int:
+    def ttl_window_seconds(self) -> int:
+        return self.integer("TTL_WINDOW_DAYS", 1, 3650, "30") * _SECONDS_PER_DAY
+
+    def backoff(self) -> Backoff:
+        return Backoff(
+            queue_url=self.text("QUEUE_URL"),
+            visibility_seconds=self.integer("VISIBILITY_TIMEOUT_SECONDS", 0, MAX_HIDDEN_SECONDS),
+            max_seconds=self.integer("BACKOFF_MAX_SECONDS", 0, MAX_HIDDEN_SECONDS),
+        )
+
+    def integer(self, name: str, least: int, most: int, default: str | None = None) -> int:
         text = self.text(name, default)
         if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
             raise SettingsError(f"{name} is {text!r}, not a whole number from {least} to {most}")

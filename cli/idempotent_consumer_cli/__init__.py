@@ -1,0 +1,1 @@
+"""The operators' command line: what is stuck, why, and how to put it right."""

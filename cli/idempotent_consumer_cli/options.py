@@ -1,0 +1,74 @@
+"""The options that all commands have, and what they stand for."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from botocore.exceptions import BotoCoreError, ClientError
+
+from idempotent_consumer_cli.consumer import find_consumer
+from idempotent_consumer_cli.errors import explain
+from idempotent_consumer_cli.screen import Screen
+from idempotent_consumer_cli.session import Session
+
+INTERRUPTED = 130
+
+_OPTIONS = (
+    click.option("--name", help="The consumer's name, as the module's variable `name` has it."),
+    click.option(
+        "--terraform-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="The folder it was applied from; its outputs name the consumer.",
+    ),
+    click.option("--region", help="AWS Region; the default as in other AWS tools."),
+    click.option("--profile", help="AWS profile; the default as in other AWS tools."),
+    click.option("--endpoint-url", help="Where AWS answers, for emulators."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs."),
+)
+
+Command = Callable[..., int]
+
+
+class Interrupted(Exception):
+    """The operator stopped the command; the text says how far it came."""
+
+
+def operator_command(function: Command) -> Callable[..., None]:
+    """Give a command the common options; it is called with session, consumer and screen, and returns its exit code.
+
+    Errors of AWS calls end it with one line and exit code 2.
+    """
+
+    @functools.wraps(function)
+    def command(
+        name: str | None,
+        terraform_dir: Path | None,
+        region: str | None,
+        profile: str | None,
+        endpoint_url: str | None,
+        as_json: bool,
+        **options: Any,
+    ) -> None:
+        screen = Screen(as_json=as_json)
+        try:
+            session = Session(profile, region, endpoint_url)
+            consumer = find_consumer(session, name, terraform_dir)
+            status = function(session=session, consumer=consumer, screen=screen, **options)
+        except (ClientError, BotoCoreError) as error:
+            raise explain(error) from None
+        except Interrupted as interruption:
+            screen.note(str(interruption))
+            status = INTERRUPTED
+        except KeyboardInterrupt:
+            screen.note("Stopped. Nothing was changed.")
+            status = INTERRUPTED
+        sys.exit(status)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

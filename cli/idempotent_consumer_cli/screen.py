@@ -1,0 +1,87 @@
+"""What a command shows: tables and a live progress bar for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+# Without a terminal lines are not to be folded: they are searched and cut by other programs.
+_WIDE = 200
+
+
+class Bar:
+    """One line of progress: how much is done, of how much, and what has come of it."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def update(self, done: int, total: int | None = None, note: str = "") -> None:
+        """total: None where it is not known (any more)."""
+        self._progress.update(self._task, completed=done, total=total, note=note)
+
+
+class Screen:
+    """Results go to standard output, progress and remarks to standard error.
+
+    as_json: results are JSON, one document for a command or, from `emit`, one a line.
+    """
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+        width = None if sys.stdout.isatty() else _WIDE
+        self._out = Console(width=width, highlight=False, soft_wrap=True)
+        self._err = Console(stderr=True, width=width, highlight=False)
+
+    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """A table for people; nothing with --json."""
+        if self.as_json:
+            return
+        table = Table(title=title, title_justify="left", title_style="bold")
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(*(_text(cell) for cell in row))
+        self._out.print(table)
+
+    def say(self, text: str) -> None:
+        """A line of the result for people; nothing with --json."""
+        if not self.as_json:
+            self._out.print(text, markup=False)
+
+    def note(self, text: str) -> None:
+        """A remark, which is no part of the result."""
+        self._err.print(text, markup=False)
+
+    def emit(self, value: Mapping[str, Any]) -> None:
+        """One line of JSON; nothing without --json."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+            sys.stdout.flush()
+
+    @contextmanager
+    def progress(self, what: str, total: int | None = None) -> Iterator[Bar]:
+        """A live bar on standard error, where that is a terminal; elsewhere nothing."""
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.fields[note]}"),
+        )
+        with Progress(*columns, console=self._err, transient=True, disable=not self._err.is_terminal) as progress:
+            yield Bar(progress, progress.add_task(what, total=total, note=""))
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return "–"
+    return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell).replace("[", r"\[")

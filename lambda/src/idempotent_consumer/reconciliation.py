@@ -1,0 +1,127 @@
+"""Publishes stored notifications that nobody else will publish: their message is gone, or keeps failing.
+
+It may run beside live traffic and beside itself. Two that publish one row at the same time announce the event twice,
+which is allowed; neither writes anything but `sent`.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from idempotent_consumer.answer import Verdict
+from idempotent_consumer.aws import CALL_ERRORS, Budget, failed_call
+from idempotent_consumer.commit import UNREADABLE, is_pending, sent_attributes, stored_notification
+from idempotent_consumer.ledger import Ledger
+from idempotent_consumer.notification import RenderedNotification
+from idempotent_consumer.outbox import Outbox
+from idempotent_consumer.pending import PendingRows
+
+# Rows that are read, published and marked together: a ledger row has 400 KB at most.
+PAGE = 50
+# SnapStart clones the state of the shared generator: functions would begin at the same place.
+_random = random.SystemRandom()
+
+
+@dataclass(slots=True)
+class Reconciliation:
+    """What a run has done so far.
+
+    stale: rows that the index showed as pending for too long when the run began. oldest_ms: when the oldest pending
+    row was written, stale or not, epoch milliseconds. published: rows announced and marked. gone: rows that others had
+    settled. left: event ids that could not be published or marked, and why. unread: shards that could not be read.
+    """
+
+    stale: int = 0
+    oldest_ms: int | None = None
+    published: int = 0
+    gone: int = 0
+    left: dict[str, Verdict] = field(default_factory=dict)
+    unread: dict[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def still_stale(self) -> int:
+        """Rows that the run leaves pending: those that failed, and those that it did not get to."""
+        return max(self.stale - self.published - self.gone, len(self.left))
+
+
+class Reconciler:
+    """now_ms: gives epoch milliseconds. ttl_window_seconds: how long a settled event is remembered."""
+
+    def __init__(
+        self, pending: PendingRows, ledger: Ledger, outbox: Outbox, ttl_window_seconds: int, now_ms: Callable[[], int]
+    ) -> None:
+        self._pending = pending
+        self._ledger = ledger
+        self._outbox = outbox
+        self._ttl_window_seconds = ttl_window_seconds
+        self._now_ms = now_ms
+
+    def run(
+        self, until_ms: int, budget: Budget, follow: Callable[[Reconciliation], None] = lambda run: None
+    ) -> Reconciliation:
+        """Publish and mark the rows that were written until `until_ms` (epoch milliseconds), while there is time.
+
+        follow: hears of each step. Failures are in the result; only faults of our own raise.
+        """
+        run = Reconciliation()
+        shards = [shard for shard in self._pending.shards if self._survey(shard, until_ms, run)]
+        # Rows that can never be published must not use up run after run before those behind them: each run begins
+        # somewhere else.
+        _random.shuffle(shards)
+        for shard in shards:
+            self._settle_shard(shard, until_ms, budget, run, follow)
+        return run
+
+    def _survey(self, shard: str, until_ms: int, run: Reconciliation) -> bool:
+        """Count what is stale before anything is settled, since the index lags; False where nothing is."""
+        try:
+            oldest_ms = self._pending.oldest_ms(shard)
+            stale = self._pending.count(shard, until_ms) if oldest_ms is not None and oldest_ms <= until_ms else 0
+        except CALL_ERRORS as error:
+            run.unread[shard] = failed_call(error, "Query")
+            return False
+        if oldest_ms is not None:
+            run.oldest_ms = oldest_ms if run.oldest_ms is None else min(oldest_ms, run.oldest_ms)
+        run.stale += stale
+        return stale > 0
+
+    def _settle_shard(
+        self, shard: str, until_ms: int, budget: Budget, run: Reconciliation, follow: Callable[[Reconciliation], None]
+    ) -> None:
+        middle_ms = _random.randint(min(run.oldest_ms or 0, until_ms), until_ms)
+        pages = chain(
+            self._pending.pages(shard, middle_ms, until_ms, PAGE), self._pending.pages(shard, 0, middle_ms - 1, PAGE)
+        )
+        try:
+            while budget.allows_commit() and (event_ids := next(pages, None)):
+                started_ms = budget.remaining_ms()
+                self._settle(event_ids, budget, run)
+                budget.observe_settling(started_ms - budget.remaining_ms())
+                follow(run)
+        except CALL_ERRORS as error:
+            run.unread[shard] = failed_call(error, "Query")
+
+    def _settle(self, event_ids: Sequence[str], budget: Budget, run: Reconciliation) -> None:
+        rows, failures = self._ledger.recall(event_ids, budget)
+        notifications: dict[str, RenderedNotification] = {}
+        for event_id in event_ids:
+            row = rows.get(event_id)
+            if event_id in failures:
+                continue
+            if row is None or not is_pending(row):
+                run.gone += 1
+                continue
+            try:
+                notifications[event_id] = stored_notification(row)
+            except ValueError:
+                failures[event_id] = UNREADABLE
+        failures |= self._outbox.publish(notifications, budget)
+        message_ids = {
+            event_id: rows[event_id]["message_id"]["S"] for event_id in notifications if event_id not in failures
+        }
+        failures |= self._ledger.mark_sent(
+            message_ids, sent_attributes(self._now_ms(), self._ttl_window_seconds), budget
+        )
+        run.published += sum(event_id not in failures for event_id in message_ids)
+        run.left |= failures
