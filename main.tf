@@ -22,6 +22,7 @@ module "tables" {
   deletion_protection = var.deletion_protection
   kms_key_arn         = var.encryption.kms_key_arn
   ledger_table_name   = local.ledger_table_name
+  pending_index       = var.reconciler.enabled
   tags                = var.tags
 }
 
@@ -53,17 +54,44 @@ module "function" {
   topic_arns            = local.topic_arns
 }
 
+# Publishes what was committed but never announced: its message is gone, or its receives are used up.
+module "reconciler" {
+  source = "./modules/reconciler"
+  count  = var.reconciler.enabled ? 1 : 0
+
+  consumer_name      = var.name
+  environment        = merge(var.function.environment, local.reconciler_settings)
+  function           = var.function
+  kms_key_arn        = var.encryption.kms_key_arn
+  ledger_table_arn   = module.tables.ledger_table_arn
+  log_retention_days = var.log_retention_days
+  reconciler         = var.reconciler
+  tags               = var.tags
+  topic_arns         = local.topic_arns
+}
+
 module "alarms" {
   source = "./modules/alarms"
 
-  actions                    = var.alarms.actions
-  consumer_name              = var.name
-  dead_letter_queue_name     = module.queue.dead_letter_queue_name
-  duration_threshold_ms      = var.function.timeout_seconds * 10 * var.alarms.duration_percent
-  errors_threshold           = var.alarms.errors
-  function_name              = module.function.function_name
-  oldest_message_age_seconds = local.oldest_message_age_seconds
-  queue_name                 = module.queue.queue_name
-  tags                       = var.tags
-  throttles_threshold        = var.alarms.throttles
+  actions                     = var.alarms.actions
+  at_risk_actions             = var.alarms.at_risk_actions
+  business_table_name         = module.tables.business_table_name
+  conflicts_threshold         = var.alarms.conflicts
+  consumer_name               = var.name
+  dashboard                   = var.alarms.dashboard
+  dead_letter_queue_name      = module.queue.dead_letter_queue_name
+  duration_threshold_ms       = var.function.timeout_seconds * 10 * var.alarms.duration_percent
+  errors_threshold            = var.alarms.errors
+  function_name               = module.function.function_name
+  ledger_table_name           = module.tables.ledger_table_name
+  oldest_message_age_seconds  = local.oldest_message_age_seconds
+  queue_name                  = module.queue.queue_name
+  reconciler_function_names   = module.reconciler[*].function_name
+  reconciler_interval_minutes = var.reconciler.interval_minutes
+  region                      = split(":", module.function.function_arn)[3]
+  rejected_threshold          = var.alarms.rejected
+  stale_pending_threshold     = var.alarms.stale_pending
+  tags                        = var.tags
+  throttles_threshold         = var.alarms.throttles
+  topic_names                 = [for arn in local.topic_arns : split(":", arn)[5]]
 }

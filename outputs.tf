@@ -1,5 +1,5 @@
 output "alarm_names" {
-  description = "Names of the CloudWatch alarms, sorted."
+  description = "Names of the CloudWatch alarms, the composite one included, sorted."
   value       = module.alarms.alarm_names
 }
 
@@ -11,6 +11,11 @@ output "business_table_arn" {
 output "business_table_name" {
   description = "Name of the business table, created or existing."
   value       = module.tables.business_table_name
+}
+
+output "dashboard_name" {
+  description = "Name of the CloudWatch dashboard; null without one."
+  value       = module.alarms.dashboard_name
 }
 
 output "dead_letter_queue_arn" {
@@ -56,6 +61,11 @@ output "queue_arn" {
 output "queue_url" {
   description = "URL of the intake queue. It waits for the queue's policy, as queue_arn does."
   value       = module.queue.queue_url
+}
+
+output "reconciler_function_name" {
+  description = "Name of the reconciler's function; null if it is off."
+  value       = one(module.reconciler[*].function_name)
 }
 
 output "role_arn" {

@@ -53,7 +53,7 @@ variable "deletion_protection" {
 
 variable "encryption" {
   default     = {}
-  description = "Encryption at rest. kms_key_arn is the ARN of a KMS key of your own for the queues, topic, tables, log group and the function's environment; null uses the keys that AWS manages. The key's policy must let logs.<region>.amazonaws.com use it, and each producer's service (sns, events or s3.amazonaws.com: kms:Decrypt, kms:GenerateDataKey), else the apply fails or messages vanish on their way to the queue."
+  description = "Encryption at rest. kms_key_arn is the ARN of a KMS key of your own for the queues, topic, tables, log groups and the functions' environments; null uses the keys that AWS manages. The key's policy must let logs.<region>.amazonaws.com use it, and each producer's service (sns, events or s3.amazonaws.com: kms:Decrypt, kms:GenerateDataKey), else the apply fails or messages vanish on their way to the queue."
   nullable    = false
 
   type = object({
@@ -73,7 +73,7 @@ variable "encryption" {
 
 variable "log_retention_days" {
   default     = 30
-  description = "Days that the function's log is kept, one of CloudWatch's values (1, 3, 5, 7, 14, 30, …, 3653); 0 keeps it for ever. Older lines are deleted."
+  description = "Days that the functions' logs are kept, one of CloudWatch's values (1, 3, 5, 7, 14, 30, …, 3653); 0 keeps it for ever. Older lines are deleted."
   nullable    = false
   type        = number
 
@@ -87,11 +87,11 @@ variable "log_retention_days" {
 }
 
 variable "name" {
-  description = "Name of the consumer: 1 to 50 letters, digits, - and _. The queues, ledger, topic, function, role and alarms are named after it; another name makes new, empty ones. Roles are global: two consumers of an account need two names, in different Regions too."
+  description = "Name of the consumer: 1 to 50 letters, digits, - and _. The queues, ledger, topic, functions, roles, alarms and dashboard are named after it; another name makes new, empty ones. Roles are global: two consumers of an account need two names, in different Regions too."
   nullable    = false
   type        = string
 
-  # 64 characters is Lambda's and IAM's limit, 80 that of SQS; the longest names end in -worker and -dlq.fifo.
+  # 64 characters is Lambda's and IAM's limit, 80 that of SQS; the longest names end in -reconciler and -dlq.fifo.
   # The rest is room for names to come.
   validation {
     condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$", var.name))

@@ -1,19 +1,28 @@
 variable "alarms" {
   default     = {}
   description = <<-EOT
-    The alarms of the consumer. A message in the dead-letter queue and a misconfiguration always set one off.
+    The alarms of the consumer, and its dashboard. A message in the dead-letter queue, a misconfiguration, a loop that Lambda broke up and a failed run of the reconciler always set one off.
     - actions: ARNs told when an alarm goes off and when it clears, at most 5. With none, or a topic that nobody subscribed to, nobody hears of it.
+    - at_risk_actions: the same for the alarm <name>-events-at-risk alone, which is on while events are lost if nobody acts: dead letters, misconfiguration, an old message, a loop, or committed events that stay unannounced. Give a pager here and a chat in actions.
+    - conflicts, rejected: events in five minutes, 0 or more, that were dead-lettered because their id came with other content, or because they can never succeed; one more sets off the alarm.
+    - dashboard: whether the dashboard <name> is made; AWS charges for more than three.
     - duration_percent: percent of function.timeout_seconds, 1 to 100; a longer call sets off the alarm.
     - errors, throttles: failed or throttled calls in five minutes, 0 or more; one more sets off the alarm.
     - oldest_message_age_seconds: 60 or more and below queue.retention_days; an older message sets off the alarm. Null means 3600, or half the retention if that is less.
+    - stale_pending: committed events, 0 or more, that a run of the reconciler leaves unannounced; one more sets off the alarm.
   EOT
   nullable    = false
 
   type = object({
     actions                    = optional(list(string), [])
+    at_risk_actions            = optional(list(string), [])
+    conflicts                  = optional(number, 0)
+    dashboard                  = optional(bool, true)
     duration_percent           = optional(number, 80)
     errors                     = optional(number, 0)
     oldest_message_age_seconds = optional(number)
+    rejected                   = optional(number, 0)
+    stale_pending              = optional(number, 0)
     throttles                  = optional(number, 0)
   })
 
@@ -28,6 +37,21 @@ variable "alarms" {
   }
 
   validation {
+    condition     = length(var.alarms.at_risk_actions) <= 5
+    error_message = "alarms.at_risk_actions has ${length(var.alarms.at_risk_actions)} ARNs, but CloudWatch takes at most 5."
+  }
+
+  validation {
+    condition     = alltrue([for arn in var.alarms.at_risk_actions : can(regex("^arn:[a-z0-9-]+:[a-z0-9-]+:", arn))])
+    error_message = "alarms.at_risk_actions is ${jsonencode(var.alarms.at_risk_actions)}, but must hold ARNs only, such as those of SNS topics."
+  }
+
+  validation {
+    condition     = floor(var.alarms.conflicts) == var.alarms.conflicts && var.alarms.conflicts >= 0
+    error_message = "alarms.conflicts is ${var.alarms.conflicts}, but must be a whole number, 0 or more."
+  }
+
+  validation {
     condition     = var.alarms.duration_percent >= 1 && var.alarms.duration_percent <= 100
     error_message = "alarms.duration_percent is ${var.alarms.duration_percent}, but must be from 1 to 100: no call takes longer than the timeout."
   }
@@ -35,6 +59,16 @@ variable "alarms" {
   validation {
     condition     = floor(var.alarms.errors) == var.alarms.errors && var.alarms.errors >= 0
     error_message = "alarms.errors is ${var.alarms.errors}, but must be a whole number, 0 or more."
+  }
+
+  validation {
+    condition     = floor(var.alarms.rejected) == var.alarms.rejected && var.alarms.rejected >= 0
+    error_message = "alarms.rejected is ${var.alarms.rejected}, but must be a whole number, 0 or more."
+  }
+
+  validation {
+    condition     = floor(var.alarms.stale_pending) == var.alarms.stale_pending && var.alarms.stale_pending >= 0
+    error_message = "alarms.stale_pending is ${var.alarms.stale_pending}, but must be a whole number, 0 or more."
   }
 
   validation {

@@ -1,7 +1,7 @@
 variable "function" {
   default     = {}
   description = <<-EOT
-    The function that processes the messages.
+    The function that processes the messages. The reconciler has its architecture, runtime and vpc.
     - enabled: false pauses it: messages wait in the queue and age.
     - package: path of a zip of your own; null is the one that comes with the module. handler: module.function in it.
     - runtime: python3.11 or later. architecture: arm64 or x86_64; the zip works on both.
@@ -10,10 +10,10 @@ variable "function" {
     - maximum_concurrency: calls at a time, 2 to 1000; null is without a limit.
     - reserved_concurrency: calls that are kept for the function and that it cannot exceed; at least maximum_concurrency, which must then be set. Below it the poller is throttled, and each throttle counts as a receive.
     - batching_window_seconds: seconds, 0 to 300, to wait for a full batch; null on FIFO.
-    - environment: added to the function's variables. layers: up to 5 ARNs of layer versions.
+    - environment: added to the variables of the function, and of the reconciler. layers: up to 5 ARNs of layer versions.
     - vpc: subnet_ids and security_group_ids; the function then reaches DynamoDB, SNS, SQS and X-Ray only through endpoints or a NAT.
     - snap_start: publishes versions and reads the queue through the alias live; needs python3.12 or later.
-    - permissions_boundary: ARN of a policy that bounds the role. policy_documents: JSON policies for what your own code needs.
+    - permissions_boundary: ARN of a policy that bounds the roles, the reconciler's and its schedule's too. policy_documents: JSON policies for what your own code needs.
   EOT
   nullable    = false
 

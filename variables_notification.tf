@@ -3,7 +3,7 @@ variable "notification" {
   description = <<-EOT
     What is published for each committed event.
     - create_topic: whether a topic is created, a FIFO one with queue.fifo. With false and topic_arn null nothing is published.
-    - topic_arn: ARN of an existing topic to publish to. Its key, if it has one of its own, needs a policy document of yours in function.policy_documents.
+    - topic_arn: ARN of an existing topic to publish to. Its key, if it has one of its own, needs a policy document of yours in function.policy_documents and in reconciler.policy_documents.
     - message: JMESPath into the event; a string is sent as it is, anything else as JSON. @ is the whole event.
     - attributes: message attributes, name to JMESPath, at most 9: event_id is always sent, and with more than 10 a raw-delivery subscriber silently gets nothing.
     - max_bytes: bytes, 1 to 350000 (the ledger row holds the message), and at most 262144 with a topic created here. An event with a larger notification is dead-lettered before anything is written.

@@ -13,7 +13,7 @@ from local.traffic import Traffic
 
 Row = Mapping[str, Any]
 # What the consumer adds to the event in a business row.
-ADDED = ("event_id", "event_fingerprint", "event_consumer", "event_version")
+ADDED = ("event_id", "event_fingerprint", "event_consumer", "event_committed_at", "event_version")
 
 
 @dataclass(frozen=True)

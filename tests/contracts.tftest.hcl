@@ -38,8 +38,9 @@ variables {
 run "minimal_block" {
   assert {
     condition = output.alarm_names == tolist([
-      "orders-dead-letters", "orders-duration", "orders-errors",
-      "orders-misconfigured", "orders-oldest-message", "orders-throttles",
+      "orders-conflicts", "orders-dead-letters", "orders-duration", "orders-errors", "orders-events-at-risk",
+      "orders-misconfigured", "orders-oldest-message", "orders-reconciler-errors", "orders-recursion",
+      "orders-rejected", "orders-stale-pending", "orders-throttles",
     ])
     error_message = "alarm_names"
   }
@@ -76,6 +77,11 @@ run "minimal_block" {
   }
 
   assert {
+    condition     = [output.dashboard_name, output.reconciler_function_name] == ["orders", "orders-reconciler"]
+    error_message = "dashboard and reconciler"
+  }
+
+  assert {
     condition     = output.topic_arn == "arn:aws:sns:eu-central-1:111122223333:orders-notifications"
     error_message = "topic_arn"
   }
@@ -83,22 +89,36 @@ run "minimal_block" {
   # The names and defaults that settings.py reads.
   assert {
     condition = local.settings == {
-      BUSINESS_HASH_KEY       = "id"
-      BUSINESS_HASH_KEY_TYPE  = "S"
-      BUSINESS_TABLE          = "order_records"
-      CONSUMER_NAME           = "orders"
-      DEAD_LETTER_QUEUE_URL   = "https://sqs.eu-central-1.amazonaws.com/111122223333/orders-dlq"
-      EVENT_ENVELOPE          = "raw"
-      EVENT_ITEM              = "@"
-      EVENT_WRITE_MODE        = "insert"
-      LEDGER_TABLE            = "orders-processed-events"
-      NOTIFICATION_ATTRIBUTES = "{}"
-      NOTIFICATION_MAX_BYTES  = "262144"
-      NOTIFICATION_MESSAGE    = "@"
-      TOPIC_ARN               = "arn:aws:sns:eu-central-1:111122223333:orders-notifications"
-      TTL_WINDOW_DAYS         = "30"
+      BACKOFF_MAX_SECONDS        = "900"
+      BUSINESS_HASH_KEY          = "id"
+      BUSINESS_HASH_KEY_TYPE     = "S"
+      BUSINESS_TABLE             = "order_records"
+      CONSUMER_NAME              = "orders"
+      DEAD_LETTER_QUEUE_URL      = "https://sqs.eu-central-1.amazonaws.com/111122223333/orders-dlq"
+      EVENT_ENVELOPE             = "raw"
+      EVENT_ITEM                 = "@"
+      EVENT_WRITE_MODE           = "insert"
+      LEDGER_TABLE               = "orders-processed-events"
+      NOTIFICATION_ATTRIBUTES    = "{}"
+      NOTIFICATION_MAX_BYTES     = "262144"
+      NOTIFICATION_MESSAGE       = "@"
+      QUEUE_URL                  = "https://sqs.eu-central-1.amazonaws.com/111122223333/orders"
+      TOPIC_ARN                  = "arn:aws:sns:eu-central-1:111122223333:orders-notifications"
+      TTL_WINDOW_DAYS            = "30"
+      VISIBILITY_TIMEOUT_SECONDS = "180"
     }
     error_message = "settings are ${jsonencode(local.settings)}"
+  }
+
+  assert {
+    condition = local.reconciler_settings == {
+      CONSUMER_NAME                = "orders"
+      LEDGER_TABLE                 = "orders-processed-events"
+      RECONCILER_THRESHOLD_SECONDS = "900"
+      TOPIC_ARN                    = "arn:aws:sns:eu-central-1:111122223333:orders-notifications"
+      TTL_WINDOW_DAYS              = "30"
+    }
+    error_message = "the reconciler's settings are ${jsonencode(local.reconciler_settings)}"
   }
 
   assert {
@@ -122,36 +142,45 @@ run "every_setting" {
     business_table  = { hash_key = "order", hash_key_type = "N", range_key = "line", range_key_type = "N" }
     event           = { envelope = "sns", fingerprint = "body.total", id = "meta.id", item = "body", version = "meta.version", write_mode = "newer" }
     notification    = { attributes = { kind = "meta.kind" }, max_bytes = 1000, message = "meta" }
+    queue           = { backoff_max_seconds = 3600, visibility_timeout_seconds = 60 }
+    reconciler      = { threshold_seconds = 60 }
     ttl_window_days = 400
   }
 
   assert {
-    condition = { for name, value in local.settings : name => value if !contains(["DEAD_LETTER_QUEUE_URL", "TOPIC_ARN"], name) } == {
-      BUSINESS_HASH_KEY       = "order"
-      BUSINESS_HASH_KEY_TYPE  = "N"
-      BUSINESS_RANGE_KEY      = "line"
-      BUSINESS_RANGE_KEY_TYPE = "N"
-      BUSINESS_TABLE          = "order_records"
-      CONSUMER_NAME           = "orders"
-      EVENT_ENVELOPE          = "sns"
-      EVENT_FINGERPRINT       = "body.total"
-      EVENT_ID                = "meta.id"
-      EVENT_ITEM              = "body"
-      EVENT_VERSION           = "meta.version"
-      EVENT_WRITE_MODE        = "newer"
-      LEDGER_TABLE            = "orders-processed-events"
-      NOTIFICATION_ATTRIBUTES = "{\"kind\":\"meta.kind\"}"
-      NOTIFICATION_MAX_BYTES  = "1000"
-      NOTIFICATION_MESSAGE    = "meta"
-      TTL_WINDOW_DAYS         = "400"
+    condition = { for name, value in local.settings : name => value if !contains(["DEAD_LETTER_QUEUE_URL", "QUEUE_URL", "TOPIC_ARN"], name) } == {
+      BACKOFF_MAX_SECONDS        = "3600"
+      BUSINESS_HASH_KEY          = "order"
+      BUSINESS_HASH_KEY_TYPE     = "N"
+      BUSINESS_RANGE_KEY         = "line"
+      BUSINESS_RANGE_KEY_TYPE    = "N"
+      BUSINESS_TABLE             = "order_records"
+      CONSUMER_NAME              = "orders"
+      EVENT_ENVELOPE             = "sns"
+      EVENT_FINGERPRINT          = "body.total"
+      EVENT_ID                   = "meta.id"
+      EVENT_ITEM                 = "body"
+      EVENT_VERSION              = "meta.version"
+      EVENT_WRITE_MODE           = "newer"
+      LEDGER_TABLE               = "orders-processed-events"
+      NOTIFICATION_ATTRIBUTES    = "{\"kind\":\"meta.kind\"}"
+      NOTIFICATION_MAX_BYTES     = "1000"
+      NOTIFICATION_MESSAGE       = "meta"
+      TTL_WINDOW_DAYS            = "400"
+      VISIBILITY_TIMEOUT_SECONDS = "60"
     }
     error_message = "settings are ${jsonencode(keys(local.settings))}"
   }
 
   # A caller's function.environment is merged under the settings: what it may not name is refused.
   assert {
-    condition     = length(setsubtract(keys(local.settings), local.reserved_environment)) == 0
-    error_message = "reserved_environment lacks ${join(", ", setsubtract(keys(local.settings), local.reserved_environment))}"
+    condition     = length(setsubtract(setunion(keys(local.settings), keys(local.reconciler_settings)), local.reserved_environment)) == 0
+    error_message = "reserved_environment lacks ${join(", ", setsubtract(setunion(keys(local.settings), keys(local.reconciler_settings)), local.reserved_environment))}"
+  }
+
+  assert {
+    condition     = local.reconciler_settings["RECONCILER_THRESHOLD_SECONDS"] == "60" && local.reconciler_settings["TTL_WINDOW_DAYS"] == "400"
+    error_message = "the reconciler's settings are ${jsonencode(keys(local.reconciler_settings))}"
   }
 }
 
@@ -200,6 +229,80 @@ run "age_alarm_stays_below_a_short_retention" {
   }
 }
 
+run "backoff_ends_before_a_short_retention_does" {
+  command = plan
+
+  variables {
+    queue = { retention_days = 0.05 }
+  }
+
+  # 5 x 863 seconds, of 4320.
+  assert {
+    condition     = local.backoff_max_seconds == 863
+    error_message = "the cap is ${local.backoff_max_seconds}"
+  }
+}
+
+run "backoff_is_not_below_the_visibility_timeout" {
+  command = plan
+
+  variables {
+    queue = { visibility_timeout_seconds = 3600 }
+  }
+
+  assert {
+    condition     = local.backoff_max_seconds == 3600 && local.reconciler_threshold_seconds == 7200
+    error_message = "the cap is ${local.backoff_max_seconds}, the threshold ${local.reconciler_threshold_seconds}"
+  }
+}
+
+# 3 x 19 of 60 seconds: the shortest retention that SQS has.
+run "backoff_in_a_minute" {
+  command = plan
+
+  variables {
+    function = { timeout_seconds = 10 }
+    queue    = { max_receive_count = 3, retention_days = 0.0006945, visibility_timeout_seconds = 10 }
+  }
+
+  assert {
+    condition     = local.backoff_max_seconds == 19
+    error_message = "the cap is ${local.backoff_max_seconds}"
+  }
+}
+
+run "no_backoff" {
+  command = plan
+
+  variables {
+    queue = { backoff_max_seconds = 0 }
+  }
+
+  assert {
+    condition     = local.settings["BACKOFF_MAX_SECONDS"] == "0"
+    error_message = "the cap is ${local.backoff_max_seconds}"
+  }
+}
+
+run "no_reconciler_and_no_dashboard" {
+  command = plan
+
+  variables {
+    alarms     = { dashboard = false }
+    reconciler = { enabled = false }
+  }
+
+  assert {
+    condition     = output.dashboard_name == null && output.reconciler_function_name == null
+    error_message = "outputs"
+  }
+
+  assert {
+    condition     = length(output.alarm_names) == 10
+    error_message = "alarms are ${join(", ", output.alarm_names)}"
+  }
+}
+
 run "existing_topic" {
   command = plan
 
@@ -226,7 +329,7 @@ run "no_topic" {
   }
 
   assert {
-    condition     = length(aws_sns_topic.notifications) == 0 && output.topic_arn == null && !contains(keys(local.settings), "TOPIC_ARN")
+    condition     = length(aws_sns_topic.notifications) == 0 && output.topic_arn == null && !contains(concat(keys(local.settings), keys(local.reconciler_settings)), "TOPIC_ARN")
     error_message = "nothing is published"
   }
 }

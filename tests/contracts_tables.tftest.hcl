@@ -27,10 +27,20 @@ run "created_tables" {
   assert {
     condition = (
       aws_dynamodb_table.ledger.name == "orders-processed-events" && aws_dynamodb_table.ledger.hash_key == "event_id" &&
-      aws_dynamodb_table.ledger.range_key == null && length(aws_dynamodb_table.ledger.attribute) == 1 &&
-      one(aws_dynamodb_table.ledger.attribute).type == "S"
+      aws_dynamodb_table.ledger.range_key == null &&
+      { for attribute in aws_dynamodb_table.ledger.attribute : attribute.name => attribute.type } == {
+        created_at = "N", event_id = "S", pending_shard = "S"
+      }
     )
     error_message = "the ledger's key is event_id, a string"
+  }
+
+  assert {
+    condition = {
+      for index in aws_dynamodb_table.ledger.global_secondary_index :
+      index.name => "${index.hash_key}, ${index.range_key}, ${index.projection_type}"
+    } == { pending = "pending_shard, created_at, KEYS_ONLY" }
+    error_message = "pending rows are found by shard and age"
   }
 
   assert {
@@ -55,6 +65,27 @@ run "created_tables" {
   assert {
     condition     = length(data.aws_dynamodb_table.business) == 0
     error_message = "no existing table is read"
+  }
+}
+
+run "ledger_without_an_index" {
+  command = plan
+
+  module {
+    source = "./modules/tables"
+  }
+
+  variables {
+    pending_index = false
+  }
+
+  # DynamoDB refuses an attribute that is no key of the table or of an index.
+  assert {
+    condition = (
+      length(aws_dynamodb_table.ledger.global_secondary_index) == 0 &&
+      one(aws_dynamodb_table.ledger.attribute).name == "event_id"
+    )
+    error_message = "neither the index nor its attributes"
   }
 }
 

@@ -1,6 +1,15 @@
 locals {
   # A queue is named by its name, not its URL or ARN.
-  alarms = {
+  alarms = merge({
+    conflicts = {
+      description = "Events came with an id that was used for other content, or for a row that must not be overwritten. They are in the dead-letter queue."
+      dimensions  = { Consumer = var.consumer_name }
+      metric      = "Conflicts"
+      namespace   = "IdempotentConsumer"
+      period      = 300
+      statistic   = "Sum"
+      threshold   = var.conflicts_threshold
+    }
     # Messages that the redrive moves do not count as sent, so only what is visible tells.
     dead-letters = {
       description = "Messages are in the dead-letter queue."
@@ -30,7 +39,7 @@ locals {
       threshold   = var.errors_threshold
     }
     misconfigured = {
-      description = "The function was refused access, or a table or topic is missing. Messages are retried until they reach the dead-letter queue."
+      description = "A function was refused access, or a table or topic is missing. Messages are retried until they reach the dead-letter queue."
       dimensions  = { Consumer = var.consumer_name }
       metric      = "Misconfigured"
       namespace   = "IdempotentConsumer"
@@ -47,6 +56,24 @@ locals {
       statistic   = "Maximum"
       threshold   = var.oldest_message_age_seconds
     }
+    recursion = {
+      description = "Lambda broke up a loop of this function, SQS and SNS, and dropped what was in it. Something sends the notifications back to the queue."
+      dimensions  = { FunctionName = var.function_name }
+      metric      = "RecursiveInvocationsDropped"
+      namespace   = "AWS/Lambda"
+      period      = 300
+      statistic   = "Sum"
+      threshold   = 0
+    }
+    rejected = {
+      description = "Events that can never succeed came in. They are in the dead-letter queue."
+      dimensions  = { Consumer = var.consumer_name }
+      metric      = "Rejected"
+      namespace   = "IdempotentConsumer"
+      period      = 300
+      statistic   = "Sum"
+      threshold   = var.rejected_threshold
+    }
     throttles = {
       description = "Calls of the function were throttled. Each one counts as a receive: messages can reach the dead-letter queue without having run."
       dimensions  = { FunctionName = var.function_name }
@@ -56,7 +83,34 @@ locals {
       statistic   = "Sum"
       threshold   = var.throttles_threshold
     }
-  }
+  }, local.reconciler_alarms...)
+
+  # A period holds a run, or the alarm would clear between two of them.
+  reconciler_alarms = [for function_name in var.reconciler_function_names : {
+    reconciler-errors = {
+      description = "Runs of the reconciler failed: what is committed may stay unannounced."
+      dimensions  = { FunctionName = function_name }
+      metric      = "Errors"
+      namespace   = "AWS/Lambda"
+      period      = max(300, var.reconciler_interval_minutes * 60)
+      statistic   = "Sum"
+      threshold   = 0
+    }
+    stale-pending = {
+      description = "Events are committed, but a run of the reconciler could not announce them."
+      dimensions  = { Consumer = var.consumer_name }
+      metric      = "StalePending"
+      namespace   = "IdempotentConsumer"
+      period      = max(300, var.reconciler_interval_minutes * 60)
+      statistic   = "Maximum"
+      threshold   = var.stale_pending_threshold
+    }
+  }]
+
+  # Those where events are lost if nobody acts. The others tell of symptoms.
+  at_risk = setintersection(
+    ["dead-letters", "misconfigured", "oldest-message", "recursion", "stale-pending"], keys(local.alarms)
+  )
 }
 
 resource "aws_cloudwatch_metric_alarm" "consumer" {
@@ -76,4 +130,13 @@ resource "aws_cloudwatch_metric_alarm" "consumer" {
   tags                = var.tags
   threshold           = each.value.threshold
   treat_missing_data  = "notBreaching"
+}
+
+resource "aws_cloudwatch_composite_alarm" "at_risk" {
+  alarm_actions     = var.at_risk_actions
+  alarm_description = "Events of ${var.consumer_name} are lost if nobody acts: one of ${join(", ", local.at_risk)} is on."
+  alarm_name        = "${var.consumer_name}-events-at-risk"
+  alarm_rule        = join(" OR ", [for key in local.at_risk : "ALARM(\"${aws_cloudwatch_metric_alarm.consumer[key].alarm_name}\")"])
+  ok_actions        = var.at_risk_actions
+  tags              = var.tags
 }

@@ -5,10 +5,37 @@ variable "actions" {
   type        = list(string)
 }
 
-variable "consumer_name" {
-  description = "Name of the consumer: the alarms' names begin with it, and it is the Consumer dimension of the consumer's own metrics."
+variable "at_risk_actions" {
+  default     = []
+  description = "ARNs that the composite alarm notifies when it goes off and when it clears, at most 5: those who act at once."
+  nullable    = false
+  type        = list(string)
+}
+
+variable "business_table_name" {
+  description = "Name of the business table, for the dashboard."
   nullable    = false
   type        = string
+}
+
+variable "conflicts_threshold" {
+  default     = 0
+  description = "Conflicts in five minutes, 0 or more: one more than this sets off the conflicts alarm."
+  nullable    = false
+  type        = number
+}
+
+variable "consumer_name" {
+  description = "Name of the consumer: the alarms' names begin with it, the dashboard has it, and it is the Consumer dimension of the consumer's own metrics."
+  nullable    = false
+  type        = string
+}
+
+variable "dashboard" {
+  default     = true
+  description = "Whether the dashboard is made; AWS charges for more than three."
+  nullable    = false
+  type        = bool
 }
 
 variable "dead_letter_queue_name" {
@@ -36,6 +63,12 @@ variable "function_name" {
   type        = string
 }
 
+variable "ledger_table_name" {
+  description = "Name of the ledger table, for the dashboard."
+  nullable    = false
+  type        = string
+}
+
 variable "oldest_message_age_seconds" {
   description = "Seconds, below the queue's retention: an older message in the queue sets off the oldest-message alarm."
   nullable    = false
@@ -48,9 +81,43 @@ variable "queue_name" {
   type        = string
 }
 
+variable "reconciler_function_names" {
+  default     = []
+  description = "The reconciler's function, as a list of none or one: its length is known while the name may not be. With none its alarms are left out."
+  nullable    = false
+  type        = list(string)
+}
+
+variable "reconciler_interval_minutes" {
+  default     = 5
+  description = "Minutes from run to run of the reconciler, 1 to 1440: its alarms look at as long a time, and at five minutes at least."
+  nullable    = false
+  type        = number
+}
+
+variable "region" {
+  description = "Region of the metrics, for the dashboard."
+  nullable    = false
+  type        = string
+}
+
+variable "rejected_threshold" {
+  default     = 0
+  description = "Rejected events in five minutes, 0 or more: one more than this sets off the rejected alarm."
+  nullable    = false
+  type        = number
+}
+
+variable "stale_pending_threshold" {
+  default     = 0
+  description = "Committed events that a run of the reconciler leaves unannounced, 0 or more: one more than this sets off the stale-pending alarm."
+  nullable    = false
+  type        = number
+}
+
 variable "tags" {
   default     = {}
-  description = "Tags of the alarms."
+  description = "Tags of the alarms; a dashboard has none."
   nullable    = false
   type        = map(string)
 }
@@ -60,4 +127,11 @@ variable "throttles_threshold" {
   description = "Throttled calls in five minutes, 0 or more: one more than this sets off the throttles alarm."
   nullable    = false
   type        = number
+}
+
+variable "topic_names" {
+  default     = []
+  description = "The topic that notifications go to, as a list of none or one: its length is known while the name may not be. With none the dashboard has no part on it."
+  nullable    = false
+  type        = list(string)
 }

@@ -44,7 +44,8 @@ BILLING: dict[str, Any] = {"CONSUMER_NAME": "billing", "LEDGER_TABLE": BILLING_L
 
 # The three calls that a new event costs.
 COMMIT, PUBLISH, MARK = "TransactWriteItems", "PublishBatch", "BatchExecuteStatement"
-READ, PUT, BURY = "BatchGetItem", "PutItem", "SendMessage"
+READ, PUT, BURY, HIDE = "BatchGetItem", "PutItem", "SendMessage", "ChangeMessageVisibilityBatch"
+QUERY = "Query"
 _OPERATIONS = {
     "transact_write_items": COMMIT,
     "batch_get_item": READ,
@@ -52,6 +53,8 @@ _OPERATIONS = {
     "batch_execute_statement": MARK,
     "publish_batch": PUBLISH,
     "send_message": BURY,
+    "change_message_visibility_batch": HIDE,
+    "query": QUERY,
 }
 
 # No test makes so many; one that does would not end.
@@ -199,7 +202,9 @@ class Cloud:
         self._lock = threading.RLock()
         self._notifications: list[Notification] = []
         self._dead_letters: list[DeadLetter] = []
-        self.clients = Clients(*(_Client(self, client) for client in (clients.dynamodb, clients.sns, clients.sqs)))
+        self.clients = Clients(
+            *(_Client(self, client) for client in (clients.dynamodb, clients.sns, clients.sqs, clients.sqs_short))
+        )
         self._create_table(LEDGER, "event_id", "S")
         self._create_table(BUSINESS, "id", "S")
         self.topic_arn, self._subscriber_url = self._create_topic(".fifo" if fifo_topic else "")

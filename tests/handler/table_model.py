@@ -78,7 +78,7 @@ class World:
         self.history: list[Happened] = []
         self.interfere: Callable[[str, Request, Effect], Any] = lambda _operation, _request, effect: effect()
         self._lock = Lock()
-        self.clients = Clients(dynamodb=_Database(self), sns=_Topic(self), sqs=_DeadLetterQueue(self))
+        self.clients = Clients(dynamodb=_Database(self), sns=_Topic(self), sqs=_DeadLetterQueue(self), sqs_short=None)
 
     @property
     def ledger(self) -> dict[str, Item]:

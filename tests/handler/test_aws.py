@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -106,7 +107,7 @@ def test_black_holed_table_is_reported_with_the_true_error_before_the_function_e
     monkeypatch.setattr(aws, "READ_SECONDS", 0.1)
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", black_hole)
     # moto answers for AWS's own addresses only.
-    cloud.clients = Clients(Clients.create().dynamodb, cloud.clients.sns, cloud.clients.sqs)
+    cloud.clients = replace(cloud.clients, dynamodb=Clients.create().dynamodb)
     start = time.monotonic()
     answer = cloud.deliver(record("m-1", {"id": "o-1"}), record("m-2", "{"))
     seconds = time.monotonic() - start
@@ -124,7 +125,7 @@ def test_refused_connection_is_reported_with_the_true_error(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://127.0.0.1:{port}")
-    cloud.clients = Clients(Clients.create().dynamodb, cloud.clients.sns, cloud.clients.sqs)
+    cloud.clients = replace(cloud.clients, dynamodb=Clients.create().dynamodb)
     assert cloud.deliver(record("m-1", {"id": "o-1"})) == reported("m-1")
     assert logged() == [("m-1", "retry", "unavailable", "TransactWriteItems: EndpointConnectionError")]
 

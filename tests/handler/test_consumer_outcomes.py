@@ -41,6 +41,7 @@ ORDER_ROW = {
     "event_id": {"S": "o-1"},
     "event_fingerprint": ORDER_FINGERPRINT,
     "event_consumer": {"S": "orders"},
+    "event_committed_at": NOW,
 }
 ORDER_NOTIFICATION = Notification('{"id":"o-1","amount":10}', {"event_id": ("String", "o-1")})
 SENT_ROW = {

@@ -443,8 +443,8 @@ def order_by_message_group(works: Sequence[Work]) -> dict[str, list[str]]:
 
 # event_id 11, fingerprint 75, created_at 18, message_id 13; status 10, sent_at 15, ttl 9.
 LEDGER_ROW = 117 + 34
-# event_id 11, event_fingerprint 81, event_consumer 20.
-WRITTEN_BY = 112
+# event_id 11, event_fingerprint 81, event_consumer 20, event_committed_at 26.
+WRITTEN_BY = 138
 
 
 def test_an_event_that_writes_nothing_is_one_action_and_its_ledger_row() -> None:
@@ -458,13 +458,13 @@ def test_all_rows_of_an_event_count() -> None:
     assert (commit.actions, len(set(commit.rows))) == (3, 3)
     assert len(commit.transaction()) == 3
     assert [write.size for write in commit.writes] == [WRITTEN_BY + 3, WRITTEN_BY + 4 + 8]
-    assert commit.size == LEDGER_ROW + 115 + 124
+    assert commit.size == LEDGER_ROW + 141 + 150
 
 
 def test_the_version_of_a_row_counts() -> None:
     commit = prepared("o-1", Plan([Put({"id": "a"}, WriteMode.NEWER, 3)]))
     # event_version: 13 and 2.
-    assert commit.size == LEDGER_ROW + 115 + 15
+    assert commit.size == LEDGER_ROW + 141 + 15
 
 
 def test_a_stored_notification_counts() -> None:

@@ -308,6 +308,7 @@ def business_put(event_id: str, row_id: str) -> dict[str, Any]:
                 "event_id": {"S": event_id},
                 "event_fingerprint": {"S": PRINT},
                 "event_consumer": {"S": "orders"},
+                "event_committed_at": NOW,
             },
             "ConditionExpression": "attribute_not_exists(#key)",
             "ExpressionAttributeNames": {"#key": "id"},

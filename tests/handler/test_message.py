@@ -35,6 +35,7 @@ def test_a_record_of_a_standard_queue_is_read() -> None:
             sent_ms=1893553445120,
             receive_count=1,
             attributes=record["messageAttributes"],
+            receipt_handle=record["receiptHandle"],
         )
     ]
     assert sorted(read_messages(event)[0].attributes) == sorted(record["messageAttributes"]) != []

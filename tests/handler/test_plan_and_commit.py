@@ -157,6 +157,7 @@ def test_an_event_becomes_one_transaction_with_the_ledger_s_action_first() -> No
                     "event_id": {"S": "o-1"},
                     "event_fingerprint": {"S": PRINT},
                     "event_consumer": {"S": "orders"},
+                    "event_committed_at": {"N": "1893553446789"},
                 },
                 "ConditionExpression": "attribute_not_exists(#key)",
                 "ExpressionAttributeNames": {"#key": "id"},
@@ -217,6 +218,7 @@ def test_each_write_mode_has_its_condition_and_asks_for_the_row_in_its_way(
                 "event_id": {"S": "o-1"},
                 "event_fingerprint": {"S": PRINT},
                 "event_consumer": {"S": "orders"},
+                "event_committed_at": {"N": "1893553446789"},
                 **version,
             },
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
@@ -355,7 +357,7 @@ def test_an_event_id_of_the_item_that_is_spelt_otherwise_is_refused(own: str) ->
     assert caught.value.reason == "reserved-attribute"
 
 
-@pytest.mark.parametrize("name", ["event_id", "event_fingerprint", "event_consumer"])
+@pytest.mark.parametrize("name", ["event_id", "event_fingerprint", "event_consumer", "event_committed_at"])
 @pytest.mark.parametrize("value", ["other", "", 7, True, None, Decimal("1.5"), ["o-1"], {"id": "o-1"}])
 def test_a_value_of_the_item_is_never_replaced_by_the_consumer_s(name: str, value: Any) -> None:
     assert rejection({"id": "k", name: value}) == (
@@ -509,6 +511,7 @@ def test_the_event_s_id_may_be_the_key_of_the_business_table() -> None:
         "event_id": {"S": "o-1"},
         "event_fingerprint": {"S": PRINT},
         "event_consumer": {"S": "orders"},
+        "event_committed_at": {"N": "1893553446789"},
     }
 
 

@@ -23,6 +23,9 @@ SDK_ATTEMPTS = 2
 # Both attempts time out, with the SDK's pause of up to a second between them. An endpoint with several addresses that
 # all swallow packets, or an answer that trickles in, takes longer: then the function times out and the batch returns.
 LONGEST_CALL_MS = SDK_ATTEMPTS * (CONNECT_SECONDS + READ_SECONDS) * 1000 + 1000
+# What can be missed gives up soon: it may start where there is no time left for another call.
+_SHORT_CONNECT_SECONDS, _SHORT_READ_SECONDS = 0.5, 1
+SHORT_CALL_MS = int((_SHORT_CONNECT_SECONDS + _SHORT_READ_SECONDS) * 1000)
 # What a call can raise: refused by the service, failed on the way, or answered with something unreadable.
 CALL_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
 # Left for the answer, the metrics and the runtime.
@@ -110,6 +113,10 @@ class Budget:
         """Whether an AWS call that starts now ends, at its slowest, before the function is stopped."""
         return self.remaining_ms() >= LONGEST_CALL_MS + _CLOSING_MS
 
+    def allows_short_call(self) -> bool:
+        """The same for a call of the client that gives up soon."""
+        return self.remaining_ms() >= SHORT_CALL_MS + _CLOSING_MS
+
     def allows_commit(self) -> bool:
         """The same, with time left to publish and to mark: else a slow batch would be committed and never settled."""
         settling_ms = max(self._slowest_commit_ms, self._slowest_settling_ms)
@@ -129,9 +136,12 @@ OUT_OF_TIME = Verdict(Outcome.RETRY, "out-of-time", "the invocation's time is us
 
 @dataclass(frozen=True)
 class Clients:
+    """sqs_short: gives up soon, for what can be missed."""
+
     dynamodb: Any
     sns: Any
     sqs: Any
+    sqs_short: Any
 
     @classmethod
     def create(cls, topic_arn: str | None = None) -> "Clients":
@@ -153,13 +163,18 @@ class Clients:
         session.register_component("data_loader", _OwnServicesLoader())
         session.register("before-call.sns.PublishBatch", _encode_form)
 
-        def client(service: str, region: str | None = None) -> Any:
+        def client(service: str, region: str | None = None, config: Config = config) -> Any:
             return session.create_client(service, region_name=region, config=config)
+
+        def short_client(service: str) -> Any:
+            timeouts = {"connect_timeout": _SHORT_CONNECT_SECONDS, "read_timeout": _SHORT_READ_SECONDS}
+            return client(service, config=config.merge(Config(**timeouts, retries={"total_max_attempts": 1})))
 
         return cls(
             dynamodb=client("dynamodb"),
             sns=client("sns", topic_arn.split(":")[3]) if topic_arn else _MadeOnFirstUse(lambda: client("sns")),
             sqs=_MadeOnFirstUse(lambda: client("sqs")),
+            sqs_short=_MadeOnFirstUse(lambda: short_client("sqs")),
         )
 
 

@@ -172,7 +172,7 @@ def _pending_attributes(event: Event, rendered: RenderedNotification) -> Item:
 def _write(put: Put, event: Event, now_ms: int, settings: Settings) -> Write:
     values = _with_identity(put.values, event, settings.consumer_name)
     if "event_committed_at" in values:
-        raise Rejected("reserved-attribute", "event_committed_at is written by the consumer; select another name")
+        raise _reserved("event_committed_at")
     values["event_committed_at"] = now_ms
     _set_key(values, settings.hash_key, MAX_HASH_KEY_BYTES)
     if settings.range_key is not None:
@@ -210,9 +210,13 @@ def _with_identity(values: Mapping[str, Any], event: Event, consumer_name: str) 
     for name, value in identity.items():
         own = result.get(name, value)
         if isinstance(own, bool) or not isinstance(own, str | int) or str(own) != value:
-            raise Rejected("reserved-attribute", f"{name} is written by the consumer; select other names in event.item")
+            raise _reserved(name)
         result[name] = value
     return result
+
+
+def _reserved(name: str) -> Rejected:
+    return Rejected("reserved-attribute", f"{name} is written by the consumer; select other names in event.item")
 
 
 def _set_key(values: dict[str, Any], key: KeyAttribute, max_bytes: int) -> None:

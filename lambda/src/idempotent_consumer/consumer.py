@@ -11,6 +11,7 @@ from typing import Any
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict, partial_batch_response
 from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
+from idempotent_consumer.backoff import Postponing
 from idempotent_consumer.commit import prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import (
@@ -56,6 +57,7 @@ class Consumer:
         self._group_commit = GroupCommit(self._ledger, self._plan)
         self._outbox = Outbox(clients.sns, settings.topic_arn)
         self._dead_letters = DeadLetterQueue(clients.sqs, settings.dead_letter_queue_url)
+        self._postponing = Postponing(clients.sqs_short, settings.backoff)
 
     def handle(self, invocation: Any, context: LambdaContext) -> dict[str, Any]:
         """Process one invocation; returns the partial batch response.
@@ -65,9 +67,13 @@ class Consumer:
         budget = Budget(context)
         report = Report()
         held: set[str] = set()
+        hidden_groups: dict[str, int] = {}
         for part in self._parts(read_messages(invocation), budget):
             self._process(part, held, budget)
             returning = returning_messages(part, held)
+            self._postpone(
+                [delivery.message for delivery in part if delivery.message.id in returning], hidden_groups, budget
+            )
             self._log(part)
             report.add(part, returning, telemetry.now_ms())
         return self._answer(report)
@@ -209,6 +215,12 @@ class Consumer:
         for work in delivery.works:
             if work.verdict.outcome.is_dead:
                 work.verdict = failure or work.verdict
+
+    def _postpone(self, messages: Sequence[Message], hidden_groups: dict[str, int], budget: Budget) -> None:
+        try:
+            self._postponing.postpone(messages, hidden_groups, budget)
+        except Exception as error:  # they come back all the same
+            telemetry.log_fault(messages[0].id, error)
 
     def _log(self, deliveries: Sequence[Delivery]) -> None:
         for work in (work for delivery in deliveries for work in delivery.distinct):

@@ -27,6 +27,7 @@ class Message:
     sent_ms: int
     receive_count: int
     attributes: Mapping[str, Any]
+    receipt_handle: str = ""
 
 
 def read_messages(invocation: Any) -> list[Message]:
@@ -50,6 +51,7 @@ def _message(record: Any) -> Message:
         sent_ms=int(system.get("SentTimestamp", 0)),
         receive_count=int(system.get("ApproximateReceiveCount", 1)),
         attributes=record.get("messageAttributes") or {},
+        receipt_handle=record.get("receiptHandle", ""),
     )
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from idempotent_consumer.answer import Verdict
-
 # At a time: what publishes a part of 50 events. The SDK keeps ten connections for a client.
 CALLS = 5
 
 _Chunk = TypeVar("_Chunk")
+_Result = TypeVar("_Result")
 
 
 class SideBySide:
@@ -18,8 +17,8 @@ class SideBySide:
         self._threads: Any = None
 
     def call(
-        self, call: Callable[[_Chunk], dict[str, Verdict]], chunks: Sequence[_Chunk], *, in_order: bool = False
-    ) -> dict[str, Verdict]:
+        self, call: Callable[[_Chunk], dict[str, _Result]], chunks: Sequence[_Chunk], *, in_order: bool = False
+    ) -> dict[str, _Result]:
         """The results of a call for each chunk, in one dict. in_order: one after the other.
 
         Raises what a call raises, once all that have begun have ended.
@@ -30,12 +29,12 @@ class SideBySide:
             results = self._call(call, chunks)
         return {key: verdict for result in results for key, verdict in result.items()}
 
-    def _call(self, call: Callable[[_Chunk], dict[str, Verdict]], chunks: Sequence[_Chunk]) -> list[dict[str, Verdict]]:
+    def _call(self, call: Callable[[_Chunk], dict[str, _Result]], chunks: Sequence[_Chunk]) -> list[dict[str, _Result]]:
         # Here, since a batch of ten seldom needs it, and a cold start never.
         from concurrent.futures import Future, ThreadPoolExecutor, wait
 
         self._threads = self._threads or ThreadPoolExecutor(CALLS)
-        begun: list[Future[dict[str, Verdict]]] = []
+        begun: list[Future[dict[str, _Result]]] = []
         try:
             for chunk in chunks:
                 begun.append(self._threads.submit(call, chunk))

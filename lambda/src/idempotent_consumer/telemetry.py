@@ -4,15 +4,18 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aws_xray_sdk.core import xray_recorder
 
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import MISCONFIGURED_REASONS
+
+if TYPE_CHECKING:
+    from idempotent_consumer.reconciliation import Reconciliation
 
 NAMESPACE = "IdempotentConsumer"
 DIMENSION = "Consumer"
@@ -89,6 +92,22 @@ def log_fault(message_id: str, error: Exception) -> None:
     _log(logging.ERROR, f"fault: {type(error).__name__} at {where}", fields)
 
 
+def log_not_postponed(code: str) -> None:
+    """Log that messages come back after the queue's own visibility timeout."""
+    _log(logging.WARNING, f"no backoff: {code}", {"error": code})
+
+
+def log_left(left: Mapping[str, Verdict]) -> None:
+    """Log what a reconciliation could not publish, by reason, with one event (or shard) for each and their number."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for event_id, verdict in left.items():
+        reasons.setdefault((verdict.reason, verdict.detail), []).append(event_id)
+    for (reason, detail), event_ids in reasons.items():
+        level = logging.ERROR if reason in MISCONFIGURED_REASONS else logging.WARNING
+        fields = {"event_id": event_ids[0], "reason": reason, "detail": detail, "count": len(event_ids)}
+        _log(level, f"still pending: {reason}", fields)
+
+
 def emit_metrics(
     consumer_name: str,
     verdicts: Iterable[Verdict],
@@ -111,6 +130,20 @@ def emit_metrics(
         if sample:
             values[name] = spread(sample)
             metrics.append({"Name": name, "Unit": unit})
+    print(json.dumps(_line(consumer_name, metrics, values), separators=(",", ":")))
+
+
+def emit_reconciliation(consumer_name: str, run: "Reconciliation", now_ms: int) -> None:
+    """Print a reconciliation's metrics as one line. now_ms: when it began, epoch milliseconds."""
+    failures = [*run.left.values(), *run.unread.values()]
+    values = {
+        "Reconciled": run.published,
+        "StalePending": run.still_stale,
+        "OldestPendingAge": 0 if run.oldest_ms is None else max(0, now_ms - run.oldest_ms),
+        "Misconfigured": sum(verdict.reason in MISCONFIGURED_REASONS for verdict in failures),
+    }
+    units = {"OldestPendingAge": "Milliseconds"}
+    metrics = [{"Name": name, "Unit": units.get(name, "Count")} for name in values]
     print(json.dumps(_line(consumer_name, metrics, values), separators=(",", ":")))
 
 
