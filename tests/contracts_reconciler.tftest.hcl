@@ -103,6 +103,27 @@ run "default_reconciler" {
   }
 }
 
+run "reconciler_once_a_day" {
+  command = plan
+
+  module {
+    source = "./modules/reconciler"
+  }
+
+  variables {
+    reconciler = { interval_minutes = 1440, memory_mb = 512, policy_documents = [], timeout_seconds = 60 }
+  }
+
+  # Six hours is what Lambda takes.
+  assert {
+    condition = (
+      aws_scheduler_schedule.reconciler.schedule_expression == "rate(1440 minutes)" &&
+      aws_lambda_function_event_invoke_config.reconciler.maximum_event_age_in_seconds == 21600
+    )
+    error_message = "schedule is ${aws_scheduler_schedule.reconciler.schedule_expression}"
+  }
+}
+
 run "reconciler_with_everything_set" {
   module {
     source = "./modules/reconciler"

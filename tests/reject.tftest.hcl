@@ -527,6 +527,74 @@ run "reject_visibility_of_half_a_second" {
   expect_failures = [var.queue]
 }
 
+# queue.backoff_max_seconds is 39601, but must be a whole number from 0 to 39600 (11 hours): SQS hides a message for 12 hours at most, counted from its receive.
+run "reject_backoff_above_11_hours" {
+  command = plan
+
+  variables {
+    queue = { backoff_max_seconds = 39601 }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.backoff_max_seconds is -1, but must be a whole number from 0 to 39600 (11 hours): SQS hides a message for 12 hours at most, counted from its receive.
+run "reject_backoff_below_0" {
+  command = plan
+
+  variables {
+    queue = { backoff_max_seconds = -1 }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.backoff_max_seconds is 60.5, but must be a whole number from 0 to 39600 (11 hours): SQS hides a message for 12 hours at most, counted from its receive.
+run "reject_backoff_of_half_a_second" {
+  command = plan
+
+  variables {
+    queue = { backoff_max_seconds = 60.5 }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.max_receive_count (10) x the larger of queue.visibility_timeout_seconds (180) and queue.backoff_max_seconds (34560) must be below queue.retention_days (4, in seconds 345600): a message that fails each time would expire in the queue and never reach the dead-letter queue. Lower queue.max_receive_count or the larger of the two, or raise queue.retention_days.
+run "reject_backoff_that_outlasts_the_retention" {
+  command = plan
+
+  variables {
+    queue = { backoff_max_seconds = 34560, fifo = true }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.max_receive_count (480) x the larger of queue.visibility_timeout_seconds (720) and queue.backoff_max_seconds (null) must be below queue.retention_days (4, in seconds 345600): a message that fails each time would expire in the queue and never reach the dead-letter queue. Lower queue.max_receive_count or the larger of the two, or raise queue.retention_days.
+run "reject_receives_that_outlast_the_retention" {
+  command = plan
+
+  variables {
+    function = { timeout_seconds = 120 }
+    queue    = { max_receive_count = 480 }
+  }
+
+  expect_failures = [var.queue]
+}
+
+# queue.max_receive_count (5) x the larger of queue.visibility_timeout_seconds (200) and queue.backoff_max_seconds (100) must be below queue.retention_days (0.0114, in seconds 985): a message that fails each time would expire in the queue and never reach the dead-letter queue. Lower queue.max_receive_count or the larger of the two, or raise queue.retention_days.
+run "reject_visibility_that_outlasts_a_short_retention" {
+  command = plan
+
+  variables {
+    function = { batching_window_seconds = 20 }
+    queue    = { backoff_max_seconds = 100, retention_days = 0.0114 }
+  }
+
+  expect_failures = [var.queue]
+}
+
 # --- Who may send.
 
 # queue.producers names the services "lambda.amazonaws.com", but a service is sns.amazonaws.com (or sns.<region>.amazonaws.com), events.amazonaws.com or s3.amazonaws.com.
@@ -982,6 +1050,129 @@ run "reject_vpc_without_subnets" {
   expect_failures = [var.function]
 }
 
+# --- The reconciler.
+
+# reconciler.interval_minutes is 0, but must be a whole number from 1 to 1440 (a day).
+run "reject_reconciler_without_a_pause" {
+  command = plan
+
+  variables {
+    reconciler = { interval_minutes = 0 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.interval_minutes is 1441, but must be a whole number from 1 to 1440 (a day).
+run "reject_reconciler_less_than_once_a_day" {
+  command = plan
+
+  variables {
+    reconciler = { interval_minutes = 1441 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.interval_minutes is 2.5, but must be a whole number from 1 to 1440 (a day).
+run "reject_reconciler_interval_of_a_half" {
+  command = plan
+
+  variables {
+    reconciler = { interval_minutes = 2.5 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.memory_mb is 127, but must be a whole number from 128 to 10240.
+run "reject_reconciler_memory_of_127_mb" {
+  command = plan
+
+  variables {
+    reconciler = { memory_mb = 127 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.policy_documents has no IAM policy at the positions 0: each must be JSON with a Statement, as data.aws_iam_policy_document.<name>.json gives.
+run "reject_reconciler_policy_document_that_is_no_json" {
+  command = plan
+
+  variables {
+    reconciler = { policy_documents = ["kms:Decrypt"] }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.threshold_seconds is 900.5, but must be a whole number, at most 1209600 (14 days): by then no queue holds the message any more.
+run "reject_reconciler_threshold_of_half_a_second" {
+  command = plan
+
+  variables {
+    reconciler = { threshold_seconds = 900.5 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.threshold_seconds is 1209601, but must be a whole number, at most 1209600 (14 days): by then no queue holds the message any more.
+run "reject_reconciler_threshold_above_14_days" {
+  command = plan
+
+  variables {
+    reconciler = { threshold_seconds = 1209601 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.threshold_seconds is 179, below the queue's visibility timeout (180): the event of a message that is in work would be announced twice.
+run "reject_reconciler_threshold_below_the_visibility" {
+  command = plan
+
+  variables {
+    reconciler = { threshold_seconds = 179 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.timeout_seconds is 9, but must be a whole number from 10 to 900: each call to AWS may take 7 seconds, and a step starts only while there is time for it.
+run "reject_reconciler_timeout_of_9_seconds" {
+  command = plan
+
+  variables {
+    reconciler = { timeout_seconds = 9 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.timeout_seconds is 901, but must be a whole number from 10 to 900: each call to AWS may take 7 seconds, and a step starts only while there is time for it.
+run "reject_reconciler_timeout_of_901_seconds" {
+  command = plan
+
+  variables {
+    reconciler = { timeout_seconds = 901 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# function.environment has RECONCILER_THRESHOLD_SECONDS, set by this module or by Lambda itself: choose other names.
+run "reject_environment_that_the_module_sets_for_the_reconciler" {
+  command = plan
+
+  variables {
+    function = { environment = { RECONCILER_THRESHOLD_SECONDS = "1" } }
+  }
+
+  expect_failures = [var.function]
+}
+
 # --- The event.
 
 # event.envelope is "auto", but must be raw, sns, eventbridge or s3.
@@ -1348,6 +1539,61 @@ run "reject_alarm_age_at_the_retention" {
   variables {
     alarms = { oldest_message_age_seconds = 86400 }
     queue  = { retention_days = 1 }
+  }
+
+  expect_failures = [var.alarms]
+}
+
+# alarms.at_risk_actions has 6 ARNs, but CloudWatch takes at most 5.
+run "reject_alarm_at_risk_actions_more_than_5" {
+  command = plan
+
+  variables {
+    alarms = { at_risk_actions = [for n in range(6) : "arn:aws:sns:eu-central-1:111122223333:t${n}"] }
+  }
+
+  expect_failures = [var.alarms]
+}
+
+# alarms.at_risk_actions is ["+49 30 1234"], but must hold ARNs only, such as those of SNS topics.
+run "reject_alarm_at_risk_action_that_is_a_number" {
+  command = plan
+
+  variables {
+    alarms = { at_risk_actions = ["+49 30 1234"] }
+  }
+
+  expect_failures = [var.alarms]
+}
+
+# alarms.conflicts is -1, but must be a whole number, 0 or more.
+run "reject_alarm_conflicts_below_0" {
+  command = plan
+
+  variables {
+    alarms = { conflicts = -1 }
+  }
+
+  expect_failures = [var.alarms]
+}
+
+# alarms.rejected is 0.5, but must be a whole number, 0 or more.
+run "reject_alarm_rejected_of_a_half" {
+  command = plan
+
+  variables {
+    alarms = { rejected = 0.5 }
+  }
+
+  expect_failures = [var.alarms]
+}
+
+# alarms.stale_pending is -1, but must be a whole number, 0 or more.
+run "reject_alarm_stale_pending_below_0" {
+  command = plan
+
+  variables {
+    alarms = { stale_pending = -1 }
   }
 
   expect_failures = [var.alarms]

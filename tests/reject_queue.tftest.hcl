@@ -53,6 +53,22 @@ run "reject_queue_with_a_max_receive_count_of_2" {
   expect_failures = [var.max_receive_count]
 }
 
+# max_receive_count (480) x visibility_timeout_seconds (720) must be below retention_days (4, in seconds 345600): a message that fails each time would expire in the queue and never reach the dead-letter queue. Lower one of the two, or raise retention_days.
+run "reject_queue_whose_receives_outlast_the_retention" {
+  command = plan
+
+  module {
+    source = "./modules/queue"
+  }
+
+  variables {
+    max_receive_count          = 480
+    visibility_timeout_seconds = 720
+  }
+
+  expect_failures = [var.max_receive_count]
+}
+
 # retention_days is 0.0001, but SQS keeps a message from 60 seconds (0.0007 days) to 14 days.
 run "reject_queue_with_a_retention_below_a_minute" {
   command = plan

@@ -43,6 +43,11 @@ variable "max_receive_count" {
     condition     = floor(var.max_receive_count) == var.max_receive_count && var.max_receive_count >= 3 && var.max_receive_count <= 1000
     error_message = "max_receive_count is ${var.max_receive_count}, but must be a whole number from 3 to 1000 (5 or more is wise): a throttle, a deployment or a crash counts as a receive."
   }
+
+  validation {
+    condition     = var.retention_days * 86400 < 60 ? true : var.max_receive_count * var.visibility_timeout_seconds < floor(var.retention_days * 86400 + 0.5)
+    error_message = "max_receive_count (${var.max_receive_count}) x visibility_timeout_seconds (${var.visibility_timeout_seconds}) must be below retention_days (${var.retention_days}, in seconds ${floor(var.retention_days * 86400 + 0.5)}): a message that fails each time would expire in the queue and never reach the dead-letter queue. Lower one of the two, or raise retention_days."
+  }
 }
 
 variable "name" {

@@ -123,11 +123,15 @@ class World:
         self._lock = threading.RLock()
         self._sent: list[str] = []
         self.is_watching = False
+        self._inner = threading.local()
         self.dynamodb = _client("dynamodb")
         self.sqs = _client("sqs")
         self.cloudwatch = _client("cloudwatch")
         self.queue_url, self.dead_letter_url = self._create_queues()
-        self.topic_arn, self._subscriber_url = self._create_topic() if self.topic else (None, None)
+        self.topic_arn: str | None = None
+        self._subscriber_url: str | None = None
+        if self.topic:
+            self.topic_arn, self._subscriber_url = self._create_topic()
         self.deploy()
         self._create_ledger()
         self._create_business_table()
@@ -329,7 +333,7 @@ class World:
 
     def call(self, client: Any, operation: str, request: dict[str, Any]) -> Any:
         """Stands where botocore makes a call."""
-        if not self.is_watching:
+        if not self.is_watching or getattr(self._inner, "is_played", False):
             return _make_api_call(client, operation, request)
         with self._lock:
             self.calls.append(Call(operation, request, client.meta.region_name))
@@ -338,18 +342,24 @@ class World:
 
         def effect() -> Any:
             played = getattr(self, f"_play_{operation}", None)
-            return played(request) if played else _make_api_call(client, operation, request)
+            return self._play(lambda: played(request)) if played else _make_api_call(client, operation, request)
 
         if fault is not None and fault.runs is not None:
-            self.is_watching = False
-            fault.runs()
-            self.is_watching = True
+            self._play(fault.runs)
         if fault is not None and fault.raises is not None and not fault.is_after:
             raise fault.raises
         answer = fault.answers(request, effect) if fault is not None and fault.answers else effect()
         if fault is not None and fault.raises is not None:
             raise fault.raises
         return answer
+
+    def _play(self, what: Callable[[], Any]) -> Any:
+        """What is played makes calls of its own, which are none of the command's."""
+        self._inner.is_played = True
+        try:
+            return what()
+        finally:
+            self._inner.is_played = False
 
     def _play_GetFunctionConfiguration(self, request: Mapping[str, Any]) -> Any:
         with suppress(KeyError):

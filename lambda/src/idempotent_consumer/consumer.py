@@ -220,7 +220,7 @@ class Consumer:
         try:
             self._postponing.postpone(messages, hidden_groups, budget)
         except Exception as error:  # they come back all the same
-            telemetry.log_fault(messages[0].id, error)
+            telemetry.log_fault("", error)
 
     def _log(self, deliveries: Sequence[Delivery]) -> None:
         for work in (work for delivery in deliveries for work in delivery.distinct):

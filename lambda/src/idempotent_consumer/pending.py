@@ -17,8 +17,8 @@ class PendingRows(Protocol):
     def oldest_ms(self, shard: str) -> int | None:
         """When its oldest row was written, epoch milliseconds; None where it has none."""
 
-    def count(self, shard: str, until_ms: int) -> int:
-        """How many of its rows were written until then."""
+    def counts(self, shard: str, until_ms: int) -> Iterator[int]:
+        """How many of its rows were written until then, call by call."""
 
     def pages(self, shard: str, from_ms: int, until_ms: int, size: int) -> Iterator[list[str]]:
         """The event ids of its rows written in this time, bounds included, oldest first, `size` at a time."""
@@ -40,8 +40,9 @@ class PendingIndex:
         rows = self._query(shard, Limit=1, ProjectionExpression="created_at")["Items"]
         return int(rows[0]["created_at"]["N"]) if rows else None
 
-    def count(self, shard: str, until_ms: int) -> int:
-        return sum(answer["Count"] for answer in self._answers(shard, 0, until_ms, Select="COUNT"))
+    def counts(self, shard: str, until_ms: int) -> Iterator[int]:
+        for answer in self._answers(shard, 0, until_ms, Select="COUNT"):
+            yield answer["Count"]
 
     def pages(self, shard: str, from_ms: int, until_ms: int, size: int) -> Iterator[list[str]]:
         for answer in self._answers(shard, from_ms, until_ms, Limit=size, ProjectionExpression="event_id"):
@@ -50,6 +51,8 @@ class PendingIndex:
                 yield event_ids
 
     def _answers(self, shard: str, from_ms: int, until_ms: int, **options: Any) -> Iterator[Any]:
+        if from_ms > until_ms:  # DynamoDB refuses such bounds
+            return
         start: dict[str, Any] = {}
         while True:
             answer = self._query(shard, from_ms, until_ms, **options, **start)

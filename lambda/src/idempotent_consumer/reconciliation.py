@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from idempotent_consumer.answer import Verdict
-from idempotent_consumer.aws import CALL_ERRORS, Budget, failed_call
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call
 from idempotent_consumer.commit import UNREADABLE, is_pending, sent_attributes, stored_notification
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.notification import RenderedNotification
@@ -65,7 +65,8 @@ class Reconciler:
         follow: hears of each step. Failures are in the result; only faults of our own raise.
         """
         run = Reconciliation()
-        shards = [shard for shard in self._pending.shards if self._survey(shard, until_ms, run)]
+        to_be_left_ms = budget.remaining_ms() // 2
+        shards = [shard for shard in self._pending.shards if self._survey(shard, until_ms, to_be_left_ms, budget, run)]
         # Rows that can never be published must not use up run after run before those behind them: each run begins
         # somewhere else.
         _random.shuffle(shards)
@@ -73,18 +74,29 @@ class Reconciler:
             self._settle_shard(shard, until_ms, budget, run, follow)
         return run
 
-    def _survey(self, shard: str, until_ms: int, run: Reconciliation) -> bool:
-        """Count what is stale before anything is settled, since the index lags; False where nothing is."""
+    def _survey(self, shard: str, until_ms: int, to_be_left_ms: int, budget: Budget, run: Reconciliation) -> bool:
+        """Count what is stale before anything is settled, since the index lags; False where nothing is.
+
+        to_be_left_ms: where only so much time is left, the rest is not counted. It has to be published.
+        """
+        if not budget.allows_call():
+            run.unread[shard] = OUT_OF_TIME
+            return False
         try:
             oldest_ms = self._pending.oldest_ms(shard)
-            stale = self._pending.count(shard, until_ms) if oldest_ms is not None and oldest_ms <= until_ms else 0
+            if oldest_ms is None:
+                return False
+            run.oldest_ms = oldest_ms if run.oldest_ms is None else min(oldest_ms, run.oldest_ms)
+            if oldest_ms > until_ms:
+                return False
+            for count in self._pending.counts(shard, until_ms):
+                run.stale += count
+                if budget.remaining_ms() < to_be_left_ms:
+                    break
         except CALL_ERRORS as error:
             run.unread[shard] = failed_call(error, "Query")
             return False
-        if oldest_ms is not None:
-            run.oldest_ms = oldest_ms if run.oldest_ms is None else min(oldest_ms, run.oldest_ms)
-        run.stale += stale
-        return stale > 0
+        return True
 
     def _settle_shard(
         self, shard: str, until_ms: int, budget: Budget, run: Reconciliation, follow: Callable[[Reconciliation], None]
@@ -103,25 +115,33 @@ class Reconciler:
             run.unread[shard] = failed_call(error, "Query")
 
     def _settle(self, event_ids: Sequence[str], budget: Budget, run: Reconciliation) -> None:
+        """A fault that one row causes must not hold up the others."""
+        try:
+            self._publish_and_mark(event_ids, budget, run)
+        except Exception as error:
+            if len(event_ids) == 1:
+                run.left[event_ids[0]] = Verdict(Outcome.RETRY, "fault", type(error).__name__)
+                return
+            for event_id in event_ids:
+                self._settle([event_id], budget, run)
+
+    def _publish_and_mark(self, event_ids: Sequence[str], budget: Budget, run: Reconciliation) -> None:
         rows, failures = self._ledger.recall(event_ids, budget)
+        pending = {event_id: row for event_id, row in rows.items() if is_pending(row)}
         notifications: dict[str, RenderedNotification] = {}
-        for event_id in event_ids:
-            row = rows.get(event_id)
-            if event_id in failures:
-                continue
-            if row is None or not is_pending(row):
-                run.gone += 1
-                continue
+        for event_id, row in pending.items():
             try:
                 notifications[event_id] = stored_notification(row)
             except ValueError:
                 failures[event_id] = UNREADABLE
         failures |= self._outbox.publish(notifications, budget)
         message_ids = {
-            event_id: rows[event_id]["message_id"]["S"] for event_id in notifications if event_id not in failures
+            event_id: pending[event_id].get("message_id", {}).get("S", "")
+            for event_id in notifications
+            if event_id not in failures
         }
-        failures |= self._ledger.mark_sent(
-            message_ids, sent_attributes(self._now_ms(), self._ttl_window_seconds), budget
-        )
+        sent = sent_attributes(self._now_ms(), self._ttl_window_seconds)
+        failures |= self._ledger.mark_sent(message_ids, sent, budget)
         run.published += sum(event_id not in failures for event_id in message_ids)
+        run.gone += sum(event_id not in pending and event_id not in failures for event_id in event_ids)
         run.left |= failures

@@ -1,0 +1,165 @@
+"""The pending rows of a ledger, by its index or, where there is none, by a scan."""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+from botocore.exceptions import ClientError
+
+from idempotent_consumer.answer import Verdict
+from idempotent_consumer.aws import Budget
+from idempotent_consumer.commit import is_pending, stored_notification
+from idempotent_consumer.items import Item
+from idempotent_consumer.ledger import Ledger
+from idempotent_consumer.pending import INDEX, PendingIndex, PendingRows
+
+_EVER_MS = 10**15
+# BatchGetItem takes so many.
+_PAGE = 100
+
+
+class NoDeadline:
+    """A command has the time that it takes, where an invocation has a budget of it."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 10**9
+
+
+def endless() -> Budget:
+    return Budget(NoDeadline())
+
+
+class PendingSource(PendingRows, Protocol):
+    """Pending rows that can be listed as well."""
+
+    is_scan: bool
+
+    def oldest_first(self, until_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
+        """When each was written (epoch milliseconds), and its event id."""
+
+
+class IndexedRows(PendingIndex):
+    """By the ledger's index, which may still show what was settled a moment ago."""
+
+    is_scan = False
+
+    def oldest_first(self, until_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
+        return heapq.merge(*(self._shard(shard, until_ms) for shard in self.shards))
+
+    def _shard(self, shard: str, until_ms: int) -> Iterator[tuple[int, str]]:
+        for answer in self._answers(shard, 0, until_ms):
+            for row in answer["Items"]:
+                yield int(row["created_at"]["N"]), row["event_id"]["S"]
+
+
+class ScannedRows:
+    """By one consistent scan of the whole ledger; what it finds is kept on disk.
+
+    follow: hears how many rows have been looked at. Raises what a call to DynamoDB raises.
+    """
+
+    is_scan = True
+    shards: Sequence[str] = ("scan",)
+
+    def __init__(self, dynamodb: Any, table: str, follow: Callable[[int], None] = lambda rows: None) -> None:
+        # A database without a name is a temporary file, which goes with the connection.
+        self._found = sqlite3.connect("")
+        self._found.execute("CREATE TABLE pending (created_ms INTEGER, event_id TEXT)")
+        seen = 0
+        for page in _scan_pages(dynamodb, table):
+            self._found.executemany("INSERT INTO pending VALUES (?, ?)", map(_created, page["Items"]))
+            seen += page["ScannedCount"]
+            follow(seen)
+        self._found.execute("CREATE INDEX age ON pending (created_ms)")
+
+    def oldest_ms(self, shard: str) -> int | None:
+        ((oldest,),) = self._found.execute("SELECT min(created_ms) FROM pending")
+        return None if oldest is None else int(oldest)
+
+    def count(self, shard: str, until_ms: int) -> int:
+        ((count,),) = self._found.execute("SELECT count(*) FROM pending WHERE created_ms <= ?", (until_ms,))
+        return int(count)
+
+    def pages(self, shard: str, from_ms: int, until_ms: int, size: int) -> Iterator[list[str]]:
+        event_ids = (event_id for _, event_id in self._rows(from_ms, until_ms))
+        while page := list(islice(event_ids, size)):
+            yield page
+
+    def oldest_first(self, until_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
+        return self._rows(0, until_ms)
+
+    def _rows(self, from_ms: int, until_ms: int) -> Iterator[tuple[int, str]]:
+        return self._found.execute(
+            "SELECT created_ms, event_id FROM pending WHERE created_ms BETWEEN ? AND ? ORDER BY created_ms, event_id",
+            (from_ms, until_ms),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRow:
+    """One pending row. message_id: of the SQS message that it came with last. size: of its notification, in bytes.
+
+    Both are None where the row could not be read, size alone where its notification is unreadable.
+    """
+
+    event_id: str
+    created_ms: int
+    message_id: str | None
+    size: int | None
+
+
+def has_index(dynamodb: Any, table: str) -> bool:
+    """Whether the ledger's index can be queried. Raises what a call to DynamoDB raises."""
+    indexes = dynamodb.describe_table(TableName=table)["Table"].get("GlobalSecondaryIndexes", [])
+    return any(index["IndexName"] == INDEX and index.get("IndexStatus") == "ACTIVE" for index in indexes)
+
+
+def read_rows(
+    ledger: Ledger, listed: Iterator[tuple[int, str]]
+) -> Iterator[tuple[PendingRow | None, Verdict | None]]:
+    """Each listed row as it is now: None where it is settled by now; with a verdict where it could not be read."""
+    budget = endless()
+    while page := list(islice(listed, _PAGE)):
+        rows, failures = ledger.recall([event_id for _, event_id in page], budget)
+        for created_ms, event_id in page:
+            if event_id in failures:
+                yield PendingRow(event_id, created_ms, None, None), failures[event_id]
+            else:
+                yield _pending(event_id, created_ms, rows.get(event_id)), None
+
+
+def _pending(event_id: str, created_ms: int, row: Item | None) -> PendingRow | None:
+    if row is None or not is_pending(row):
+        return None
+    try:
+        size = stored_notification(row).size
+    except ValueError:
+        size = None
+    return PendingRow(event_id, created_ms, row.get("message_id", {}).get("S"), size)
+
+
+def _scan_pages(dynamodb: Any, table: str) -> Iterator[Any]:
+    pages = dynamodb.get_paginator("scan").paginate(
+        TableName=table,
+        ConsistentRead=True,
+        FilterExpression="#status = :pending",
+        ProjectionExpression="event_id, created_at",
+        ExpressionAttributeNames={"#status": "status"},
+        ExpressionAttributeValues={":pending": {"S": "pending"}},
+    )
+    yield from pages
+
+
+def _created(row: Item) -> tuple[int, str]:
+    # A row without its time is none of the consumer's making; it is taken for old, so that nobody overlooks it.
+    return int(row.get("created_at", {}).get("N", 0)), row["event_id"]["S"]
+
+
+__all__ = [
+    "ClientError",
+]
