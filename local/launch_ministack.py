@@ -1,9 +1,12 @@
-"""Starts ministack so that it checks the permissions that AWS checks.
+"""Starts ministack so that it checks the permissions that AWS checks, and logs as the functions are set to.
 
 With AUTH=true ministack asks for actions that AWS does not have: `dynamodb:BatchExecuteStatement` on `*`,
 `sns:PublishBatch`, and the batch names of SQS. AWS authorises a PartiQL statement as `dynamodb:PartiQLUpdate`
 (and its like) on its table, and a batch call as the single call. The shipped policy follows AWS, so the
 emulator is repaired here, before it starts.
+
+It also knows nothing of a function's log format. The module sets JSON, which Lambda writes with each field of a
+record (AWS Lambda Developer Guide, "Using structured JSON logs with Python").
 """
 
 from __future__ import annotations
@@ -31,6 +34,25 @@ PARTIQL_CALLS = {
     "dynamodb:ExecuteTransaction": "TransactStatements",
     "dynamodb:ExecuteStatement": None,
 }
+# Put before what runs the functions.
+JSON_LOGS = """
+import json as _json, logging as _logging, sys as _sys, time as _time
+_USUAL = set(vars(_logging.makeLogRecord({}))) | {"message", "asctime"}
+class _JsonLine(_logging.Formatter):
+    def format(self, record):
+        line = {
+            "timestamp": _time.strftime("%Y-%m-%dT%H:%M:%SZ", _time.gmtime(record.created)),
+            "level": record.levelname,
+            "message": record.getMessage(),
+            "logger": record.name,
+        }
+        line.update((name, value) for name, value in vars(record).items() if name not in _USUAL)
+        return _json.dumps(line, default=str)
+_handler = _logging.StreamHandler(_sys.stderr)
+_handler.setFormatter(_JsonLine())
+_logging.getLogger().addHandler(_handler)
+_logging.getLogger().setLevel(_logging.INFO)
+"""
 _STATEMENT = re.compile(
     r"""\s*(?P<verb>SELECT|INSERT|UPDATE|DELETE)\b
         (?:.*?\bFROM\s+|\s+INTO\s+|\s+)
@@ -109,9 +131,10 @@ def main() -> None:
     if arguments.end_with_parent:
         end_with_parent(clean_up)
 
-    from ministack.core import iam_actions
+    from ministack.core import iam_actions, lambda_runtime
 
     repair(iam_actions)
+    lambda_runtime._PYTHON_WORKER_SCRIPT = JSON_LOGS + lambda_runtime._PYTHON_WORKER_SCRIPT
 
     from ministack.app import main as ministack
 

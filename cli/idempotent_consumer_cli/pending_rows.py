@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
-from botocore.exceptions import ClientError
-
-from idempotent_consumer.answer import Verdict
 from idempotent_consumer.aws import Budget
 from idempotent_consumer.commit import is_pending, stored_notification
 from idempotent_consumer.items import Item
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.pending import INDEX, PendingIndex, PendingRows
+from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.screen import Screen
 
 _EVER_MS = 10**15
 # BatchGetItem takes so many.
@@ -81,9 +80,9 @@ class ScannedRows:
         ((oldest,),) = self._found.execute("SELECT min(created_ms) FROM pending")
         return None if oldest is None else int(oldest)
 
-    def count(self, shard: str, until_ms: int) -> int:
-        ((count,),) = self._found.execute("SELECT count(*) FROM pending WHERE created_ms <= ?", (until_ms,))
-        return int(count)
+    def counts(self, shard: str, until_ms: int) -> Iterator[int]:
+        for (count,) in self._found.execute("SELECT count(*) FROM pending WHERE created_ms <= ?", (until_ms,)):
+            yield count
 
     def pages(self, shard: str, from_ms: int, until_ms: int, size: int) -> Iterator[list[str]]:
         event_ids = (event_id for _, event_id in self._rows(from_ms, until_ms))
@@ -100,6 +99,16 @@ class ScannedRows:
         )
 
 
+def count(rows: PendingRows, until_ms: int = _EVER_MS) -> int:
+    """How many rows were written until then. Raises what a call to DynamoDB raises."""
+    return sum(sum(rows.counts(shard, until_ms)) for shard in rows.shards)
+
+
+def stale_until_ms(consumer: Consumer, now_ms: int) -> int:
+    """What was written until then belongs to no message in work: it is older than the visibility timeout."""
+    return now_ms - consumer.visibility_seconds * 1000
+
+
 @dataclass(frozen=True, slots=True)
 class PendingRow:
     """One pending row. message_id: of the SQS message that it came with last. size: of its notification, in bytes.
@@ -113,29 +122,48 @@ class PendingRow:
     size: int | None
 
 
-def has_index(dynamodb: Any, table: str) -> bool:
-    """Whether the ledger's index can be queried. Raises what a call to DynamoDB raises."""
-    indexes = dynamodb.describe_table(TableName=table)["Table"].get("GlobalSecondaryIndexes", [])
-    return any(index["IndexName"] == INDEX and index.get("IndexStatus") == "ACTIVE" for index in indexes)
+def open_pending(dynamodb: Any, table: str, screen: Screen) -> PendingSource:
+    """The pending rows of a ledger. Says so where it has to scan. Raises what a call to DynamoDB raises."""
+    described = dynamodb.describe_table(TableName=table)["Table"]
+    for index in described.get("GlobalSecondaryIndexes", []):
+        if index["IndexName"] == INDEX and index.get("IndexStatus") == "ACTIVE":
+            return IndexedRows(dynamodb, table)
+    screen.note(f"{table} has no index of its pending rows (the reconciler is off), so the whole table is scanned.")
+    with screen.progress("Scanning the ledger", described.get("ItemCount") or None) as bar:
+        return ScannedRows(dynamodb, table, bar.update)
 
 
-def read_rows(
-    ledger: Ledger, listed: Iterator[tuple[int, str]]
-) -> Iterator[tuple[PendingRow | None, Verdict | None]]:
-    """Each listed row as it is now: None where it is settled by now; with a verdict where it could not be read."""
-    budget = endless()
-    while page := list(islice(listed, _PAGE)):
-        rows, failures = ledger.recall([event_id for _, event_id in page], budget)
+@dataclass(frozen=True)
+class Listed:
+    """is_cut: there are more. unread: what kept rows from being read, "" if nothing did."""
+
+    rows: list[PendingRow]
+    is_cut: bool
+    unread: str
+
+
+def list_rows(
+    ledger: Ledger, listed: Iterator[tuple[int, str]], limit: int | None, follow: Callable[[int], None]
+) -> Listed:
+    """Read the listed rows as they are now, `limit` at most; what is settled by now is left out.
+
+    follow: hears how many there are so far. Raises what a call to DynamoDB raises, but for reading the rows.
+    """
+    rows: list[PendingRow] = []
+    unread = ""
+    while page := list(islice(listed, _PAGE if limit is None else min(_PAGE, limit - len(rows)))):
+        found, failures = ledger.recall([event_id for _, event_id in page], endless())
+        unread = next((verdict.detail for verdict in failures.values()), unread)
         for created_ms, event_id in page:
             if event_id in failures:
-                yield PendingRow(event_id, created_ms, None, None), failures[event_id]
-            else:
-                yield _pending(event_id, created_ms, rows.get(event_id)), None
+                rows.append(PendingRow(event_id, created_ms, None, None))
+            elif (row := found.get(event_id)) is not None and is_pending(row):
+                rows.append(_pending(event_id, created_ms, row))
+        follow(len(rows))
+    return Listed(rows, next(listed, None) is not None, unread)
 
 
-def _pending(event_id: str, created_ms: int, row: Item | None) -> PendingRow | None:
-    if row is None or not is_pending(row):
-        return None
+def _pending(event_id: str, created_ms: int, row: Item) -> PendingRow:
     try:
         size = stored_notification(row).size
     except ValueError:
@@ -158,8 +186,3 @@ def _scan_pages(dynamodb: Any, table: str) -> Iterator[Any]:
 def _created(row: Item) -> tuple[int, str]:
     # A row without its time is none of the consumer's making; it is taken for old, so that nobody overlooks it.
     return int(row.get("created_at", {}).get("N", 0)), row["event_id"]["S"]
-
-
-__all__ = [
-    "ClientError",
-]

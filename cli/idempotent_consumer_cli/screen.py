@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 # Without a terminal lines are not to be folded: they are searched and cut by other programs.
 _WIDE = 200
@@ -54,11 +55,11 @@ class Screen:
     def say(self, text: str) -> None:
         """A line of the result for people; nothing with --json."""
         if not self.as_json:
-            self._out.print(text, markup=False)
+            self._out.print(_lines(text), markup=False)
 
     def note(self, text: str) -> None:
         """A remark, which is no part of the result."""
-        self._err.print(text, markup=False)
+        self._err.print(_lines(text), markup=False)
 
     def emit(self, value: Mapping[str, Any]) -> None:
         """One line of JSON; nothing without --json."""
@@ -81,7 +82,20 @@ class Screen:
             yield Bar(progress, progress.add_task(what, total=total, note=""))
 
 
-def _text(cell: Any) -> str:
+def printable(text: str) -> str:
+    """Text of others, such as an event id, with what could steer a terminal or hide in it written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _text(cell: Any) -> Text:
     if cell is None:
-        return "–"
-    return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell).replace("[", r"\[")
+        return Text("–")
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return Text(f"{cell:,}")
+    return Text(printable(str(cell)))

@@ -91,7 +91,7 @@ def traces() -> Iterator[Traces]:
 def deployment(
     emulator: Emulator, faults: Faults, traces: Traces, tmp_path_factory: pytest.TempPathFactory
 ) -> Deployment:
-    """Both pipelines, applied. All AWS calls of the functions go through `faults`."""
+    """All pipelines, applied. All AWS calls of the functions go through `faults`."""
     environment = {"AWS_ENDPOINT_URL": faults.endpoint, "AWS_XRAY_DAEMON_ADDRESS": traces.address}
     root = Root(
         "tests/fixtures/e2e",
@@ -106,7 +106,7 @@ def deployment(
 
 @pytest.fixture(scope="session")
 def pipelines(deployment: Deployment, emulator: Emulator) -> dict[str, Pipeline]:
-    """Both pipelines, each of which has processed a message: no test waits for a cold start."""
+    """All pipelines, each of which has processed a message: no test waits for a cold start."""
     running = {name: Pipeline(emulator, outputs) for name, outputs in deployment.pipelines.items()}
     for pipeline in running.values():
         pipeline.record_changes()
@@ -119,6 +119,11 @@ def pipelines(deployment: Deployment, emulator: Emulator) -> dict[str, Pipeline]
 @pytest.fixture
 def standard(pipelines: dict[str, Pipeline]) -> Pipeline:
     return pipelines["standard"]
+
+
+@pytest.fixture
+def outage(pipelines: dict[str, Pipeline]) -> Pipeline:
+    return pipelines["outage"]
 
 
 @pytest.fixture

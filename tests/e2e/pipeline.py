@@ -24,6 +24,7 @@ class Pipeline:
         self.outputs = outputs
         self.function: str = outputs["function_name"]
         self.role: str = outputs["role_name"]
+        self.reconciler_role: str = outputs["reconciler_function_name"]  # they share the name
         self.business_table: str = outputs["business_table_name"]
         self.ledger_table: str = outputs["ledger_table_name"]
         self.is_fifo = str(outputs["queue_url"]).endswith(".fifo")
@@ -91,6 +92,12 @@ class Pipeline:
         """Store a row that no event of this pipeline has written."""
         self._dynamodb.put_item(TableName=self.business_table, Item={name: {"S": value} for name, value in row.items()})
 
+    def put_ledger_row(self, row: Mapping[str, Any]) -> None:
+        self._dynamodb.put_item(TableName=self.ledger_table, Item=dict(row))
+
+    def delete_ledger_row(self, event_id: str) -> None:
+        self._dynamodb.delete_item(TableName=self.ledger_table, Key={"event_id": {"S": event_id}})
+
     def business_writes(self, *event_ids: str) -> list[str]:
         """The ids of these events, once for each write to their business rows, in the order of the writes."""
         changes = self._tables.changes(self.business_table)
@@ -117,11 +124,21 @@ class Pipeline:
 
     def metrics(self, since_ms: int) -> list[dict[str, Any]]:
         """The metric lines of the calls that have ended since then."""
+        return self._metric_lines(self.outputs["log_group_name"], since_ms)
+
+    def reconciler_metrics(self, since_ms: int) -> list[dict[str, Any]]:
+        """The same of the reconciler's runs."""
+        return self._metric_lines(f"/aws/lambda/{self.outputs['reconciler_function_name']}", since_ms)
+
+    def log(self, since_ms: int, log_group: str = "") -> list[str]:
+        """The lines of the function's log, or of another's, since then."""
         pages = self._logs.get_paginator("filter_log_events").paginate(
-            logGroupName=self.outputs["log_group_name"], startTime=since_ms
+            logGroupName=log_group or self.outputs["log_group_name"], startTime=since_ms
         )
-        messages = [event["message"] for page in pages for event in page["events"]]
-        return [json.loads(message) for message in messages if message.startswith('{"_aws"')]
+        return [event["message"] for page in pages for event in page["events"]]
+
+    def _metric_lines(self, log_group: str, since_ms: int) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log(since_ms, log_group) if line.startswith('{"_aws"')]
 
     # --- waiting
 

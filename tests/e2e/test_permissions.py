@@ -25,13 +25,12 @@ NOT_CHECKED_HERE = {
 
 
 def test_every_action_of_the_role_is_taken_away_by_a_test_below(standard: Pipeline, emulator: Emulator) -> None:
-    document = _read(emulator, standard.role)
-    actions = {action for statement in document["Statement"] for action in _listed(statement["Action"])}
-    assert actions - NOT_CHECKED_HERE == {
+    assert actions_of(policy_of(emulator, standard.role)) - NOT_CHECKED_HERE == {
         "dynamodb:BatchGetItem",
         "dynamodb:PartiQLUpdate",
         "dynamodb:PutItem",
         "sns:Publish",
+        "sqs:ChangeMessageVisibility",
         "sqs:SendMessage",
     }
 
@@ -104,19 +103,14 @@ def _taken_away(
     pipeline: Pipeline, emulator: Emulator, action: str, resource: str | None = None
 ) -> Iterator[Callable[[], None]]:
     """Take an action (on one resource, or on all) from the role inside the block; yields a wait for a refused call."""
-    iam = emulator.client("iam")
-    document = _read(emulator, pipeline.role)
+    document = policy_of(emulator, pipeline.role)
     since = now_ms()
-
-    def write(policy: dict[str, Any]) -> None:
-        iam.put_role_policy(RoleName=pipeline.role, PolicyName="consume", PolicyDocument=json.dumps(policy))
-
     with pipeline.visibility(2):
-        write(without(document, action, resource))
+        write_policy(emulator, pipeline.role, without(document, action, resource))
         try:
             yield lambda: pipeline.wait_for_metric("Misconfigured", since)
         finally:
-            write(document)
+            write_policy(emulator, pipeline.role, document)
 
 
 def without(document: dict[str, Any], action: str, resource: str | None) -> dict[str, Any]:
@@ -137,10 +131,18 @@ def without(document: dict[str, Any], action: str, resource: str | None) -> dict
     return {**document, "Statement": numbered}
 
 
-def _read(emulator: Emulator, role: str) -> dict[str, Any]:
-    answer = emulator.client("iam").get_role_policy(RoleName=role, PolicyName="consume")
+def write_policy(emulator: Emulator, role: str, document: dict[str, Any], name: str = "consume") -> None:
+    emulator.client("iam").put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=json.dumps(document))
+
+
+def policy_of(emulator: Emulator, role: str, name: str = "consume") -> dict[str, Any]:
+    answer = emulator.client("iam").get_role_policy(RoleName=role, PolicyName=name)
     document: dict[str, Any] = answer["PolicyDocument"]
     return document
+
+
+def actions_of(document: dict[str, Any]) -> set[str]:
+    return {action for statement in document["Statement"] for action in _listed(statement["Action"])}
 
 
 def _listed(value: str | list[str]) -> list[str]:

@@ -9,11 +9,12 @@ from decimal import Decimal
 
 import pytest
 
-from tests.e2e.pipeline import Pipeline, attributes, bodies
+from tests.e2e.pipeline import Pipeline, attributes, bodies, now_ms
 
 
 def test_a_message_becomes_one_row_and_one_notification(standard: Pipeline, event_id: str) -> None:
     event = {"id": event_id, "total": 19.99, "paid": 30.40, "lines": [{"sku": "A-1", "quantity": 0}], "note": ""}
+    sent_ms = now_ms()
     standard.send(event)
     standard.wait_until_sent(event_id)
 
@@ -21,6 +22,7 @@ def test_a_message_becomes_one_row_and_one_notification(standard: Pipeline, even
     assert row is not None
     assert len(row.pop("event_fingerprint")) == 64
     assert row.pop("event_consumer") == "e2e-standard"
+    assert sent_ms <= row.pop("event_committed_at") <= now_ms()
     assert row == {
         "id": event_id,
         "event_id": event_id,

@@ -22,7 +22,8 @@ from botocore.validate import ParamValidator
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.consumer import Consumer
 from idempotent_consumer.plan import Planner, declarative_planner
-from idempotent_consumer.settings import Settings
+from idempotent_consumer.reconciler import ScheduledReconciler
+from idempotent_consumer.settings import ReconcilerSettings, Settings
 
 EVENTS = Path(__file__).parent.parent / "fixtures" / "events"
 
@@ -191,10 +192,13 @@ class Context:
 class Cloud:
     """Tables, topic with one subscriber, dead-letter queue, and a consumer of the queue before them.
 
-    history: what took effect, in order, as (what, event id or body).
+    pending_index: the ledger has the reconciler's index. history: what took effect, in order, as (what, event id or
+    body).
     """
 
-    def __init__(self, clients: Clients, *, fifo_queue: bool = False, fifo_topic: bool = False) -> None:
+    def __init__(
+        self, clients: Clients, *, fifo_queue: bool = False, fifo_topic: bool = False, pending_index: bool = False
+    ) -> None:
         self.real = clients
         self.calls: list[Call] = []
         self.history: list[tuple[str, str]] = []
@@ -205,7 +209,7 @@ class Cloud:
         self.clients = Clients(
             *(_Client(self, client) for client in (clients.dynamodb, clients.sns, clients.sqs, clients.sqs_short))
         )
-        self._create_table(LEDGER, "event_id", "S")
+        self._create_table(LEDGER, "event_id", "S", pending_index=pending_index)
         self._create_table(BUSINESS, "id", "S")
         self.topic_arn, self._subscriber_url = self._create_topic(".fifo" if fifo_topic else "")
         self.dead_letter_url = self._create_queue("orders-dead-letter", ".fifo" if fifo_queue else "")
@@ -237,6 +241,11 @@ class Cloud:
     def deliver(self, *records: dict[str, Any], context: Context | None = None, **changes: Any) -> Any:
         """One invocation of a new process; returns the literal answer."""
         return self.consumer(**changes).handle({"Records": list(records)}, context or Context(self))
+
+    def reconciler(self, **changes: str | None) -> ScheduledReconciler:
+        """A new process of the scheduled function, which takes for stuck what is older than 15 minutes."""
+        environment = self.environment(RECONCILER_THRESHOLD_SECONDS="900", **changes)
+        return ScheduledReconciler(ReconcilerSettings.from_environment(environment), self.clients)
 
     # What goes wrong
 
@@ -398,12 +407,22 @@ class Cloud:
             return {"Error": error, "TableName": table}
         return {"TableName": table}
 
-    def _create_table(self, name: str, hash_key: str, kind: str) -> None:
+    def _create_table(self, name: str, hash_key: str, kind: str, *, pending_index: bool = False) -> None:
+        kinds = {hash_key: kind, **({"pending_shard": "S", "created_at": "N"} if pending_index else {})}
+        index = {
+            "IndexName": "pending",
+            "KeySchema": [
+                {"AttributeName": "pending_shard", "KeyType": "HASH"},
+                {"AttributeName": "created_at", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
         self.real.dynamodb.create_table(
             TableName=name,
-            AttributeDefinitions=[{"AttributeName": hash_key, "AttributeType": kind}],
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": of} for key, of in kinds.items()],
             KeySchema=[{"AttributeName": hash_key, "KeyType": "HASH"}],
             BillingMode="PAY_PER_REQUEST",
+            **({"GlobalSecondaryIndexes": [index]} if pending_index else {}),
         )
 
     def _create_queue(self, name: str, suffix: str) -> str:

@@ -6,14 +6,34 @@ import pytest
 
 from tests.plan.support import Plan
 
+ALARMS = (
+    "conflicts",
+    "dead-letters",
+    "duration",
+    "errors",
+    "misconfigured",
+    "oldest-message",
+    "reconciler-errors",
+    "recursion",
+    "rejected",
+    "stale-pending",
+    "throttles",
+)
 KEY = "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 MINIMAL = [
     "aws_sns_topic.notifications[0]",
+    "module.alarms.aws_cloudwatch_composite_alarm.at_risk",
+    "module.alarms.aws_cloudwatch_dashboard.consumer[0]",
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["conflicts"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["dead-letters"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["duration"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["errors"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["misconfigured"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["oldest-message"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-errors"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["recursion"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["rejected"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["stale-pending"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["throttles"]',
     "module.function.aws_cloudwatch_log_group.worker",
     "module.function.aws_iam_role.worker",
@@ -24,12 +44,20 @@ MINIMAL = [
     "module.queue.aws_sqs_queue.intake",
     "module.queue.aws_sqs_queue_redrive_allow_policy.dead_letter",
     "module.queue.aws_sqs_queue_redrive_policy.intake",
+    "module.reconciler[0].aws_cloudwatch_log_group.reconciler",
+    "module.reconciler[0].aws_iam_role.reconciler",
+    "module.reconciler[0].aws_iam_role.schedule",
+    "module.reconciler[0].aws_iam_role_policy.reconciler",
+    "module.reconciler[0].aws_iam_role_policy.schedule",
+    "module.reconciler[0].aws_lambda_function.reconciler",
+    "module.reconciler[0].aws_lambda_function_event_invoke_config.reconciler",
+    "module.reconciler[0].aws_scheduler_schedule.reconciler",
     "module.tables.aws_dynamodb_table.business[0]",
     "module.tables.aws_dynamodb_table.ledger",
 ]
 
 
-def test_the_minimal_block_creates_eighteen_resources(pipeline: Plan) -> None:
+def test_the_minimal_block_creates_thirty_three_resources(pipeline: Plan) -> None:
     assert pipeline.created("module.minimal") == MINIMAL
 
 
@@ -46,9 +74,22 @@ def test_each_option_adds_or_leaves_out_what_it_names(pipeline: Plan) -> None:
             "module.function.aws_iam_role_policy.additional[0]",
             "module.function.aws_lambda_alias.live[0]",
             "module.queue.aws_sqs_queue_policy.intake[0]",
+            "module.reconciler[0].aws_iam_role_policy.additional[0]",
         ],
         [],
     )
+
+
+def test_without_the_reconciler_nothing_of_it_is_left(pipeline: Plan) -> None:
+    created = pipeline.created("module.no_reconciler")
+    assert sorted(set(MINIMAL) - set(created)) == [
+        "module.alarms.aws_cloudwatch_dashboard.consumer[0]",  # switched off as well
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-errors"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["stale-pending"]',
+        *(address for address in MINIMAL if address.startswith("module.reconciler[0].")),
+    ]
+    ledger = "module.no_reconciler.module.tables.aws_dynamodb_table.ledger"
+    assert pipeline.values(ledger, "attribute", "global_secondary_index") == ([{"name": "event_id", "type": "S"}], [])
 
 
 @pytest.mark.case("T06")
@@ -92,9 +133,9 @@ def test_the_mapping_is_as_configured_and_a_window_that_is_not_set_is_left_out(p
 def test_the_mapping_has_no_filter_which_would_discard_messages_without_a_trace(pipeline: Plan) -> None:
     filters = [
         pipeline.values(f"module.{module}.module.function.aws_lambda_event_source_mapping.intake", "filter_criteria")
-        for module in ("minimal", "fifo", "no_topic", "existing_topic", "full")
+        for module in ("minimal", "fifo", "no_topic", "no_reconciler", "existing_topic", "full")
     ]
-    assert filters == 5 * [([],)]
+    assert filters == 6 * [([],)]
 
 
 def test_the_function_is_as_configured(pipeline: Plan) -> None:
@@ -122,6 +163,58 @@ def test_the_function_is_as_configured(pipeline: Plan) -> None:
         60,
     )
     assert pipeline.values(full, *more) == (True, [{"apply_on": "PublishedVersions"}], 5, [{"mode": "Active"}])
+
+
+def test_the_reconciler_is_as_configured_and_otherwise_as_the_worker(pipeline: Plan) -> None:
+    names = ("function_name", "architectures", "handler", "memory_size", "runtime", "timeout")
+    more = ("layers", "kms_key_arn", "tracing_config")
+    minimal = "module.minimal.module.reconciler[0].aws_lambda_function.reconciler"
+    full = "module.full.module.reconciler[0].aws_lambda_function.reconciler"
+    handler = "idempotent_consumer.reconciler.handler"
+    assert pipeline.values(minimal, *names) == ("orders-reconciler", ["arm64"], handler, 512, "python3.13", 60)
+    assert pipeline.values(minimal, *more) == (None, None, [{"mode": "Active"}])
+    assert pipeline.values(full, *names) == ("uploads-reconciler", ["x86_64"], handler, 256, "python3.12", 120)
+    assert pipeline.values(full, *more) == (None, KEY, [{"mode": "Active"}])
+    for function in (minimal, full):
+        assert pipeline.values(function, "filename")[0].endswith("/lambda/dist/idempotent-consumer.zip")
+    assert pipeline.values(full, "vpc_config")[0][0]["subnet_ids"] == ["subnet-1", "subnet-2"]
+
+
+def test_the_reconciler_runs_on_a_schedule_that_takes_no_second_try(pipeline: Plan) -> None:
+    def schedule(module: str) -> tuple[object, ...]:
+        address = f"module.{module}.module.reconciler[0].aws_scheduler_schedule.reconciler"
+        name, expression, window = pipeline.values(address, "name", "schedule_expression", "flexible_time_window")
+        target = pipeline.values(address, "target")[0][0]
+        return name, expression, window[0]["mode"], target["retry_policy"][0]["maximum_retry_attempts"]
+
+    assert schedule("minimal") == ("orders-reconciler", "rate(5 minutes)", "OFF", 0)
+    assert schedule("full") == ("uploads-reconciler", "rate(60 minutes)", "OFF", 0)
+
+
+def test_the_schedule_waits_for_the_rights_of_both_roles(pipeline: Plan) -> None:
+    assert waits_for(pipeline, ("minimal", "reconciler"), "aws_scheduler_schedule.reconciler") == [
+        "aws_iam_role_policy.additional",
+        "aws_iam_role_policy.schedule",
+        "aws_lambda_function_event_invoke_config.reconciler",
+    ]
+    # And by way of the function, for its own.
+    assert waits_for(pipeline, ("minimal", "reconciler"), "aws_lambda_function.reconciler") == [
+        "aws_iam_role_policy.reconciler"
+    ]
+
+
+def test_pending_rows_are_found_by_an_index_of_their_own(pipeline: Plan) -> None:
+    ledger = "module.minimal.module.tables.aws_dynamodb_table.ledger"
+    attributes, indexes = pipeline.values(ledger, "attribute", "global_secondary_index")
+    assert attributes == [
+        {"name": "created_at", "type": "N"},
+        {"name": "event_id", "type": "S"},
+        {"name": "pending_shard", "type": "S"},
+    ]
+    names = ("name", "hash_key", "range_key", "projection_type")
+    assert [tuple(index[name] for name in names) for index in indexes] == [
+        ("pending", "pending_shard", "created_at", "KEYS_ONLY")
+    ]
 
 
 @pytest.mark.case("T35")
@@ -180,23 +273,32 @@ def test_one_key_encrypts_all_and_then_sqs_is_not_told_to_use_its_own(pipeline: 
 def test_the_alarms_have_the_thresholds_given(pipeline: Plan) -> None:
     def thresholds(module: str) -> dict[str, object]:
         alarm = f"module.{module}.module.alarms.aws_cloudwatch_metric_alarm.consumer"
-        names = ("dead-letters", "duration", "errors", "misconfigured", "oldest-message", "throttles")
-        return {name: pipeline.values(f'{alarm}["{name}"]', "threshold")[0] for name in names}
+        return {name: pipeline.values(f'{alarm}["{name}"]', "threshold")[0] for name in ALARMS}
 
     assert thresholds("minimal") == {
+        "conflicts": 0,
         "dead-letters": 0,
         "duration": 24000,
         "errors": 0,
         "misconfigured": 0,
         "oldest-message": 3600,
+        "reconciler-errors": 0,
+        "recursion": 0,
+        "rejected": 0,
+        "stale-pending": 0,
         "throttles": 0,
     }
     assert thresholds("full") == {
+        "conflicts": 4,
         "dead-letters": 0,
         "duration": 30000,
         "errors": 2,
         "misconfigured": 0,
         "oldest-message": 120,
+        "reconciler-errors": 0,
+        "recursion": 0,
+        "rejected": 5,
+        "stale-pending": 6,
         "throttles": 3,
     }
     assert pipeline.values(
@@ -210,8 +312,46 @@ def test_the_alarms_have_the_thresholds_given(pipeline: Plan) -> None:
         "ApproximateNumberOfMessagesVisible",
         "Maximum",
         {"QueueName": "uploads-dlq"},
-        ["arn:aws-us-gov:sns:us-gov-west-1:111122223333:pager"],
+        ["arn:aws-us-gov:sns:us-gov-west-1:111122223333:chat"],
         "notBreaching",
+    )
+
+
+@pytest.mark.case("O09")
+def test_a_loop_that_lambda_breaks_up_sets_off_an_alarm(pipeline: Plan) -> None:
+    alarm = 'module.minimal.module.alarms.aws_cloudwatch_metric_alarm.consumer["recursion"]'
+    names = ("namespace", "metric_name", "dimensions", "statistic", "threshold")
+    assert pipeline.values(alarm, *names) == (
+        "AWS/Lambda",
+        "RecursiveInvocationsDropped",
+        {"FunctionName": "orders-worker"},
+        "Sum",
+        0,
+    )
+
+
+def test_the_reconcilers_alarms_look_back_over_a_run(pipeline: Plan) -> None:
+    def periods(module: str) -> list[int]:
+        alarm = f"module.{module}.module.alarms.aws_cloudwatch_metric_alarm.consumer"
+        return [pipeline.values(f'{alarm}["{name}"]', "period")[0] for name in ("reconciler-errors", "stale-pending")]
+
+    assert periods("minimal") == [300, 300]
+    assert periods("full") == [3600, 3600]
+
+
+def test_one_alarm_tells_the_pager_what_is_lost_if_nobody_acts(pipeline: Plan) -> None:
+    alarm = "module.{}.module.alarms.aws_cloudwatch_composite_alarm.at_risk"
+    assert pipeline.values(alarm.format("full"), "alarm_name", "alarm_rule", "alarm_actions", "ok_actions") == (
+        "uploads-events-at-risk",
+        'ALARM("uploads-dead-letters") OR ALARM("uploads-misconfigured") OR ALARM("uploads-oldest-message") OR '
+        'ALARM("uploads-recursion") OR ALARM("uploads-stale-pending")',
+        ["arn:aws-us-gov:sns:us-gov-west-1:111122223333:pager"],
+        ["arn:aws-us-gov:sns:us-gov-west-1:111122223333:pager"],
+    )
+    assert pipeline.values(alarm.format("no_reconciler"), "alarm_rule", "alarm_actions") == (
+        'ALARM("returns-dead-letters") OR ALARM("returns-misconfigured") OR ALARM("returns-oldest-message") OR '
+        'ALARM("returns-recursion")',
+        None,
     )
 
 
@@ -221,19 +361,20 @@ def test_all_that_takes_tags_has_them(pipeline: Plan) -> None:
         for address in pipeline.created("module.full")
         if "tags" in pipeline.after(f"module.full.{address}")
     }
-    assert len(tagged) == 15
+    assert len(tagged) == 25
     assert set(map(str, tagged.values())) == {"{'team': 'media'}"}
 
 
 def test_the_functions_variables_are_the_callers_and_over_them_the_settings(pipeline: Plan) -> None:
-    call = pipeline.configuration("minimal")["module_calls"]["function"]["expressions"]
-    assert call["environment"]["references"] == ["var.function.environment", "var.function", "local.settings"]
-    worker = pipeline.configuration("minimal", "function")["resources"]
-    assert [
-        resource["expressions"]["environment"]
-        for resource in worker
-        if resource["address"] == "aws_lambda_function.worker"
-    ] == [[{"variables": {"references": ["var.environment"]}}]]
+    settings = {"function": "local.settings", "reconciler": "local.reconciler_settings"}
+    for module, local in settings.items():
+        call = pipeline.configuration("minimal")["module_calls"][module]["expressions"]
+        assert call["environment"]["references"] == ["var.function.environment", "var.function", local]
+        assert [
+            resource["expressions"]["environment"]
+            for resource in pipeline.configuration("minimal", module)["resources"]
+            if resource["type"] == "aws_lambda_function"
+        ] == [[{"variables": {"references": ["var.environment"]}}]]
 
 
 def waits_for(plan: Plan, modules: tuple[str, ...], address: str) -> list[str]:
@@ -250,12 +391,13 @@ def test_the_mapping_waits_for_the_rights_of_the_role(pipeline: Plan) -> None:
 
 
 @pytest.mark.case("T13")
-def test_the_function_waits_for_its_log_group(pipeline: Plan) -> None:
-    resources = pipeline.configuration("minimal", "function")["resources"]
-    worker = next(resource for resource in resources if resource["address"] == "aws_lambda_function.worker")
-    assert worker["expressions"]["logging_config"][0]["log_group"]["references"] == [
-        "aws_cloudwatch_log_group.worker.name",
-        "aws_cloudwatch_log_group.worker",
+@pytest.mark.parametrize(("module", "role"), [("function", "worker"), ("reconciler", "reconciler")])
+def test_the_function_waits_for_its_log_group(pipeline: Plan, module: str, role: str) -> None:
+    resources = pipeline.configuration("minimal", module)["resources"]
+    function = next(resource for resource in resources if resource["type"] == "aws_lambda_function")
+    assert function["expressions"]["logging_config"][0]["log_group"]["references"] == [
+        f"aws_cloudwatch_log_group.{role}.name",
+        f"aws_cloudwatch_log_group.{role}",
     ]
 
 

@@ -43,7 +43,14 @@ def test_no_shipped_file_writes(pattern: str) -> None:
 
 
 def test_the_shipped_files_are_found() -> None:
-    assert MODULES == [".", "modules/alarms", "modules/function", "modules/queue", "modules/tables"]
+    assert MODULES == [
+        ".",
+        "modules/alarms",
+        "modules/function",
+        "modules/queue",
+        "modules/reconciler",
+        "modules/tables",
+    ]
     assert {path.parent.relative_to(CHECKOUT).as_posix() for path in SHIPPED} == {*MODULES, "examples/orders"}
 
 

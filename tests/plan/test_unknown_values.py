@@ -15,11 +15,18 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 @pytest.mark.case("T11")
 def test_nothing_known_is_no_obstacle_to_a_plan(fresh: Plan) -> None:
     assert fresh.created("module.orders") == [
+        "module.alarms.aws_cloudwatch_composite_alarm.at_risk",
+        "module.alarms.aws_cloudwatch_dashboard.consumer[0]",
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["conflicts"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["dead-letters"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["duration"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["errors"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["misconfigured"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["oldest-message"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-errors"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["recursion"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["rejected"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["stale-pending"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["throttles"]',
         "module.function.aws_cloudwatch_log_group.worker",
         "module.function.aws_iam_role.worker",
@@ -32,6 +39,15 @@ def test_nothing_known_is_no_obstacle_to_a_plan(fresh: Plan) -> None:
         "module.queue.aws_sqs_queue_policy.intake[0]",
         "module.queue.aws_sqs_queue_redrive_allow_policy.dead_letter",
         "module.queue.aws_sqs_queue_redrive_policy.intake",
+        "module.reconciler[0].aws_cloudwatch_log_group.reconciler",
+        "module.reconciler[0].aws_iam_role.reconciler",
+        "module.reconciler[0].aws_iam_role.schedule",
+        "module.reconciler[0].aws_iam_role_policy.additional[0]",
+        "module.reconciler[0].aws_iam_role_policy.reconciler",
+        "module.reconciler[0].aws_iam_role_policy.schedule",
+        "module.reconciler[0].aws_lambda_function.reconciler",
+        "module.reconciler[0].aws_lambda_function_event_invoke_config.reconciler",
+        "module.reconciler[0].aws_scheduler_schedule.reconciler",
         "module.tables.aws_dynamodb_table.ledger",
     ]
 
@@ -39,4 +55,8 @@ def test_nothing_known_is_no_obstacle_to_a_plan(fresh: Plan) -> None:
 def test_the_values_really_are_unknown(fresh: Plan) -> None:
     assert fresh.after_unknown("module.orders.module.queue.aws_sqs_queue.intake")["kms_master_key_id"] is True
     assert fresh.after_unknown("module.orders.module.function.aws_iam_role.worker")["permissions_boundary"] is True
+    assert fresh.after_unknown("module.orders.module.alarms.aws_cloudwatch_dashboard.consumer[0]")["dashboard_body"]
+    reconciler = "module.orders.module.reconciler[0]"
+    assert fresh.after_unknown(f"{reconciler}.aws_cloudwatch_log_group.reconciler")["kms_key_id"] is True
+    assert fresh.after_unknown(f"{reconciler}.aws_iam_role_policy.additional[0]")["policy"] is True
     assert fresh.after_unknown("module.orders.module.tables.data.aws_dynamodb_table.business[0]")["name"] is True

@@ -1,0 +1,190 @@
+"""`status`: the whole of a consumer on one screen, and what needs a hand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+
+from idempotent_consumer_cli import clock
+from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.durations import spoken
+from idempotent_consumer_cli.errors import BAD_INPUT
+from idempotent_consumer_cli.health import Depth, Health, read_health
+from idempotent_consumer_cli.metrics import LastHour
+from idempotent_consumer_cli.options import operator_command
+from idempotent_consumer_cli.screen import Screen
+from idempotent_consumer_cli.session import Session
+
+# Without these nobody can say that nothing is stuck.
+_DECISIVE = ("dead-letter queue", "pending rows", "mapping")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that will not mend itself. todo: the command, or what else there is to do."""
+
+    what: str
+    todo: str
+
+
+@click.command(name="status")
+@operator_command
+def command(*, session: Session, consumer: Consumer, screen: Screen) -> int:
+    """Show queues, pending events, the last hour's outcomes, and what needs a hand.
+
+    Exit code 1 if something does: dead letters, events committed but not announced for longer than the visibility
+    timeout, a mapping that is off. 2 if nothing is found stuck, but a part that decides could not be read.
+    """
+    now_ms = clock.now_ms()
+    health = read_health(session, consumer, screen, now_ms)
+    findings = _findings(health, consumer)
+    blind = [part for part in _DECISIVE if part in health.unread]
+    verdict = _verdict(findings, blind)
+    _show(health, consumer, screen)
+    for finding in findings:
+        screen.say(f"{finding.what}: {finding.todo}")
+    screen.say(verdict)
+    screen.emit(_document(health, consumer, findings, verdict, now_ms))
+    if findings:
+        return 1
+    return BAD_INPUT if blind else 0
+
+
+def _findings(health: Health, consumer: Consumer) -> list[Finding]:
+    findings = []
+    if health.dead_letters is not None and health.dead_letters.total:
+        what = _count(health.dead_letters.total, "dead letter", "dead letters")
+        findings.append(Finding(what, f"idempotent-consumer inspect --name {consumer.name}"))
+    if health.pending is not None and health.pending.stale:
+        what = _count(health.pending.stale, "event is", "events are")
+        older = spoken(consumer.visibility_seconds)
+        findings.append(
+            Finding(
+                f"{what} committed but not announced for over {older}",
+                f"idempotent-consumer reconcile --name {consumer.name}",
+            )
+        )
+    return findings + _mapping_findings(health, consumer)
+
+
+def _mapping_findings(health: Health, consumer: Consumer) -> list[Finding]:
+    if health.mappings is None:
+        return []
+    if not health.mappings:
+        return [
+            Finding(
+                f"nothing gives the queue's messages to {consumer.function_name}",
+                "its event source mapping is gone: apply the module again",
+            )
+        ]
+    paused = [mapping for mapping in health.mappings if mapping.is_paused]
+    if len(paused) < len(health.mappings):
+        return []
+    return [
+        Finding(
+            f"{consumer.function_name} gets no messages, its mapping is {paused[0].state.lower()}",
+            "apply with function.enabled = true, or "
+            f"aws lambda update-event-source-mapping --uuid {paused[0].uuid} --enabled",
+        )
+    ]
+
+
+def _verdict(findings: list[Finding], blind: list[str]) -> str:
+    if findings:
+        return f"{_count(len(findings), 'thing needs', 'things need')} a hand."
+    if blind:
+        return f"Nothing is stuck in what could be read. Not read: {', '.join(blind)}."
+    return "All is well: nothing is stuck."
+
+
+def _show(health: Health, consumer: Consumer, screen: Screen) -> None:
+    queues = {"queue": health.queue, "dead-letter queue": health.dead_letters}
+    screen.table(
+        f"Consumer {consumer.name}",
+        ["messages in", "waiting", "in flight", "delayed", "oldest"],
+        [(part, *_numbers(depth), _age(health, part, depth)) for part, depth in queues.items()],
+    )
+    screen.say(f"pending events    {_pending_text(health)}")
+    screen.say(f"mapping           {_mapping_text(health)}")
+    _show_last_hour(health.last_hour, consumer, screen)
+    for part, why in health.unread.items():
+        screen.say(f"not read: {part}: {why}")
+
+
+def _show_last_hour(last_hour: LastHour | None, consumer: Consumer, screen: Screen) -> None:
+    if last_hour is None:
+        return
+    runs = last_hour.invocations
+    if last_hour.outcomes is not None:
+        screen.table("Last hour", ["outcome", "count"], last_hour.outcomes.items())
+    elif runs.get("Invocations"):
+        screen.say(
+            f"last hour         no metrics, though {consumer.function_name} ran {runs['Invocations']:,} times: is its "
+            f"log level above INFO, or may it not write to {consumer.log_group}?"
+        )
+    else:
+        screen.say("last hour         no metrics: no messages came, or the metrics do not arrive")
+    if runs:
+        screen.say("function          " + ", ".join(f"{count:,} {name.lower()}" for name, count in runs.items()))
+
+
+def _numbers(depth: Depth | None) -> tuple[int | None, int | None, int | None]:
+    return (depth.visible, depth.in_flight, depth.delayed) if depth else (None, None, None)
+
+
+def _age(health: Health, part: str, depth: Depth | None) -> str | None:
+    """CloudWatch keeps the last age for minutes after the queue is empty."""
+    age = health.ages.get(part)
+    if depth is not None and depth.total == 0:
+        return None
+    return "unknown" if age is None else spoken(age)
+
+
+def _pending_text(health: Health) -> str:
+    if health.pending is None:
+        return "unknown"
+    if health.pending.oldest_age_seconds is None:
+        return "none"
+    return f"{health.pending.count:,}, the oldest for {spoken(health.pending.oldest_age_seconds)}"
+
+
+def _mapping_text(health: Health) -> str:
+    if health.mappings is None:
+        return "unknown"
+    return ", ".join(mapping.state.lower() for mapping in health.mappings) or "missing"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _document(health: Health, consumer: Consumer, findings: list[Finding], verdict: str, now_ms: int) -> dict[str, Any]:
+    def queue(depth: Depth | None, part: str) -> dict[str, Any] | None:
+        if depth is None:
+            return None
+        age = health.ages.get(part) if depth.total else None
+        return {**asdict(depth), "oldest_age_seconds": age}
+
+    pending, last_hour = health.pending, health.last_hour
+    return {
+        "consumer": consumer.name,
+        "at": clock.moment(now_ms),
+        "queue": queue(health.queue, "queue"),
+        "dead_letter_queue": queue(health.dead_letters, "dead-letter queue"),
+        "pending": None
+        if pending is None
+        else {
+            "count": pending.count,
+            "stale": pending.stale,
+            "oldest_age_seconds": pending.oldest_age_seconds,
+            "by": "scan" if pending.is_scan else "index",
+        },
+        "last_hour": None if last_hour is None else last_hour.outcomes,
+        "function_last_hour": None if last_hour is None else last_hour.invocations,
+        "mappings": None if health.mappings is None else [asdict(mapping) for mapping in health.mappings],
+        "unread": health.unread,
+        "findings": [asdict(finding) for finding in findings],
+        "verdict": verdict,
+    }

@@ -1,0 +1,256 @@
+"""What the ledger knows of an event, and what a replay of its letter will do. Pure.
+
+The consumer's own functions give the verdicts, so that this says what the consumer would say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Any, TypeVar
+
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.commit import Write, is_pending, judge_business_row, judge_ledger_row
+from idempotent_consumer.event import Event
+from idempotent_consumer.items import AttributeValue, Item
+from idempotent_consumer.rejection import Rejected
+from idempotent_consumer.settings import WriteMode
+
+# What the consumer writes beside an event's own values.
+_OWN_ATTRIBUTES = frozenset({"event_id", "event_fingerprint", "event_consumer", "event_committed_at"})
+_LONGEST_VALUE = 60
+
+
+class _Coded(Enum):
+    """The value is for people, the code for programs."""
+
+    @property
+    def code(self) -> str:
+        return self.name.lower().replace("_", "-")
+
+
+class LedgerState(_Coded):
+    """What the ledger knows of an event; the worst first."""
+
+    CONFLICT = "conflict"
+    UNREADABLE = "unreadable"
+    NO_EVENT = "no event id"
+    NEVER_SEEN = "never seen"
+    BLOCKED = "blocked, never tried"
+    PENDING = "pending"
+    SENT = "sent"
+
+
+class Fate(_Coded):
+    """What a replay will do; the worst first."""
+
+    REFUSE = "will be refused again"
+    UNKNOWN = "unknown"
+    APPLY = "will apply"
+    PUBLISH = "will only publish"
+    NO_OP = "is a no-op"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What stands against an event.
+
+    attributes: name to the stored value and the event's, as text, where they differ. owner: the event and the consumer
+    that the stored row is of, None where it names none. remark: why nothing is compared.
+    """
+
+    attributes: Mapping[str, tuple[str, str]] | None = None
+    owner: tuple[str | None, str | None] | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """One event of a letter.
+
+    first_ms: the earliest that is known of it, epoch milliseconds. is_beyond_window: the ledger may have forgotten
+    that it was applied, and nothing else would keep it from being applied again.
+    """
+
+    event_id: str | None
+    state: LedgerState
+    fate: Fate
+    reason: str = ""
+    detail: str = ""
+    difference: Difference | None = None
+    fingerprint: str = ""
+    first_ms: int | None = None
+    is_beyond_window: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """One letter; events: none in S3's test event."""
+
+    message_id: str
+    events: tuple[Foretold, ...]
+
+    @property
+    def state(self) -> LedgerState:
+        return _worst(LedgerState, [event.state for event in self.events], LedgerState.NO_EVENT)
+
+    @property
+    def fate(self) -> Fate:
+        return _worst(Fate, [event.fate for event in self.events], Fate.NO_OP)
+
+    @property
+    def decisive(self) -> Foretold | None:
+        """The event that the letter's fate is of."""
+        fate = self.fate
+        return next((event for event in self.events if event.fate is fate), None)
+
+    @property
+    def is_beyond_window(self) -> bool:
+        return any(event.is_beyond_window for event in self.events)
+
+
+_Member = TypeVar("_Member", bound=Enum)
+
+
+def _worst(kind: type[_Member], members: Sequence[_Member], default: _Member) -> _Member:
+    return next((member for member in kind if member in members), default)
+
+
+def no_event(rejected: Rejected) -> Foretold:
+    """A letter, or a record in it, that holds no event with an id."""
+    return Foretold(None, LedgerState.NO_EVENT, Fate.REFUSE, rejected.reason, rejected.detail)
+
+
+def by_ledger_row(row: Item, event: Event) -> Foretold:
+    """An event that the ledger knows."""
+    verdict = judge_ledger_row(row, event)
+    if verdict.outcome is Outcome.CONFLICT:
+        return _foretold(event, LedgerState.CONFLICT, Fate.REFUSE, verdict)
+    if verdict.outcome is Outcome.RESUMED:
+        return _foretold(event, LedgerState.PENDING, Fate.PUBLISH)
+    if verdict.outcome is Outcome.DUPLICATE:
+        return _foretold(event, LedgerState.SENT, Fate.NO_OP)
+    return _foretold(event, LedgerState.PENDING if is_pending(row) else LedgerState.UNREADABLE, Fate.REFUSE, verdict)
+
+
+def by_own_code(event: Event) -> Foretold:
+    """An event that the ledger does not know, of a consumer whose code is its user's."""
+    return _foretold(event, LedgerState.NEVER_SEEN, Fate.UNKNOWN, detail="the consumer's own code decides")
+
+
+def by_plan(event: Event, rejected: Rejected) -> Foretold:
+    """An event that the ledger does not know and that cannot be planned."""
+    return _foretold(event, LedgerState.NEVER_SEEN, Fate.REFUSE, Verdict(Outcome.REJECTED, rejected.reason, rejected.detail))
+
+
+def by_business_row(event: Event, write: Write, row: Item | None) -> Foretold:
+    """An event that the ledger does not know; row: what is stored where it would write, its identity at least."""
+    if row is None or not is_refused(write, row):
+        return _foretold(event, LedgerState.NEVER_SEEN, Fate.APPLY)
+    verdict = judge_business_row(row, event, write)
+    if verdict.outcome is Outcome.DUPLICATE:
+        return _foretold(event, LedgerState.NEVER_SEEN, Fate.NO_OP, verdict)
+    if verdict.outcome is Outcome.SUPERSEDED:
+        detail = "a version that is not older is stored"
+        return _foretold(event, LedgerState.NEVER_SEEN, Fate.NO_OP, Verdict(verdict.outcome, "superseded", detail))
+    return _foretold(event, LedgerState.NEVER_SEEN, Fate.REFUSE, verdict)
+
+
+def by_earlier_letter(event: Event, fingerprint: str) -> Foretold:
+    """An event that an earlier letter of the same run holds; fingerprint: of that one."""
+    if fingerprint == event.fingerprint:
+        detail = "an earlier letter holds the same event"
+        return _foretold(event, LedgerState.NEVER_SEEN, Fate.NO_OP, Verdict(Outcome.DUPLICATE, "copy", detail))
+    detail = "an earlier letter holds this event id with other content"
+    return _foretold(event, LedgerState.NEVER_SEEN, Fate.REFUSE, Verdict(Outcome.CONFLICT, "id-reused", detail))
+
+
+def is_refused(write: Write, row: Item) -> bool:
+    """Whether the condition of this write fails on the stored row, as DynamoDB reads it (commit.py has the text)."""
+    if write.mode is WriteMode.INSERT:
+        return True
+    item = write.action["Put"]["Item"]
+    if write.mode is WriteMode.UPSERT:
+        return all(row.get(name) == item[name] for name in ("event_id", "event_consumer"))
+    return not _is_older(row.get("event_version"), item["event_version"])
+
+
+def owner(row: Item) -> Difference:
+    """Whose a stored row is."""
+    event_id, consumer = row.get("event_id"), row.get("event_consumer")
+    return Difference(owner=(_plain(event_id) if event_id else None, _plain(consumer) if consumer else None))
+
+
+def compare(item: Item, row: Item) -> Difference:
+    """What the event would write, against what is stored."""
+    if item["event_id"] != row.get("event_id") or item["event_consumer"] != row.get("event_consumer"):
+        return owner(row)
+    names = sorted({*item, *row} - _OWN_ATTRIBUTES)
+    return Difference(
+        {
+            name: (_shown(row.get(name)), _shown(item.get(name)))
+            for name in names
+            if not _same(row.get(name), item.get(name))
+        }
+    )
+
+
+def _foretold(
+    event: Event, state: LedgerState, fate: Fate, verdict: Verdict | None = None, detail: str = ""
+) -> Foretold:
+    return Foretold(
+        event.id,
+        state,
+        fate,
+        verdict.reason if verdict else "",
+        verdict.detail if verdict else detail,
+        fingerprint=event.fingerprint,
+    )
+
+
+def _is_older(stored: AttributeValue | None, version: AttributeValue) -> bool:
+    """Whether the stored version is less: DynamoDB compares only values of one type, strings by their UTF-8 bytes."""
+    if stored is None or stored.keys() != version.keys():
+        return False
+    if "N" in stored:
+        return Decimal(stored["N"]) < Decimal(version["N"])
+    return "S" in stored and stored["S"].encode() < version["S"].encode()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equality of attribute values; DynamoDB keeps numbers, not their spelling."""
+    if not isinstance(one, dict) or not isinstance(other, dict) or one.keys() != other.keys():
+        return bool(one == other)
+    return all(_same_content(kind, one[kind], other[kind]) for kind in one)
+
+
+def _same_content(kind: str, one: Any, other: Any) -> bool:
+    if kind == "N":
+        return Decimal(one) == Decimal(other)
+    if kind == "M":
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if kind == "L":
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+def _shown(value: AttributeValue | None) -> str:
+    if value is None:
+        return "nothing"
+    text = _plain(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def _plain(value: AttributeValue) -> str:
+    ((kind, content),) = value.items()
+    return str(content) if kind in ("S", "N", "BOOL") else "null" if kind == "NULL" else _nested(kind, content)
+
+
+def _nested(kind: str, content: Any) -> str:
+    if kind == "M":
+        return "{" + ", ".join(f"{name}: {_plain(inner)}" for name, inner in content.items()) + "}"
+    if kind == "L":
+        return "[" + ", ".join(_plain(inner) for inner in content) + "]"
+    return f"{kind} {content}"

@@ -1,0 +1,140 @@
+"""What `status` looks at: the parts of a consumer, each read for itself, so that one missing right hides no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.errors import explain
+from idempotent_consumer_cli.metrics import LastHour, read_last_hour, read_oldest_ages
+from idempotent_consumer_cli.pending_rows import count, open_pending, stale_until_ms
+from idempotent_consumer_cli.screen import Screen
+from idempotent_consumer_cli.session import Session
+
+# The other states of an event source mapping are on the way to one of these, or work.
+_PAUSED = frozenset({"Disabled", "Disabling", "Deleting"})
+_Part = TypeVar("_Part")
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Messages of a queue."""
+
+    visible: int
+    in_flight: int
+    delayed: int
+
+    @property
+    def total(self) -> int:
+        return self.visible + self.in_flight + self.delayed
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Pending rows. stale: those older than the visibility timeout: no message in work will settle them soon."""
+
+    count: int
+    stale: int
+    oldest_age_seconds: int | None
+    is_scan: bool
+
+
+@dataclass(frozen=True)
+class SourceMapping:
+    """What gives the queue's messages to the function."""
+
+    uuid: str
+    state: str
+
+    @property
+    def is_paused(self) -> bool:
+        return self.state in _PAUSED
+
+
+@dataclass(frozen=True)
+class Health:
+    """None for a part that could not be read; `unread` says why, by the part's name."""
+
+    queue: Depth | None
+    dead_letters: Depth | None
+    ages: Mapping[str, int | None]
+    pending: Pending | None
+    last_hour: LastHour | None
+    mappings: list[SourceMapping] | None
+    unread: Mapping[str, str]
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.unread: dict[str, str] = {}
+
+    def read(self, part: str, how: Callable[[], _Part]) -> _Part | None:
+        try:
+            return how()
+        except (ClientError, BotoCoreError) as error:
+            self.unread[part] = explain(error).format_message()
+            return None
+
+
+def read_health(session: Session, consumer: Consumer, screen: Screen, now_ms: int) -> Health:
+    """All parts that can be read. now_ms: epoch milliseconds."""
+    reader = _Reader()
+    urls = {"queue": consumer.queue_url, "dead-letter queue": consumer.dead_letter_queue_url}
+    queues = {
+        part: reader.read(part, lambda url=url: _attributes(session.sqs, url))  # type: ignore[misc]
+        for part, url in urls.items()
+    }
+    queue_arn = (queues["queue"] or {}).get("QueueArn")
+    return Health(
+        queue=_depth(queues["queue"]),
+        dead_letters=_depth(queues["dead-letter queue"]),
+        ages=reader.read("ages of messages", lambda: read_oldest_ages(session.cloudwatch, urls, now_ms)) or {},
+        pending=reader.read("pending rows", lambda: _pending(session.dynamodb, consumer, screen, now_ms)),
+        last_hour=reader.read("last hour", lambda: read_last_hour(session.cloudwatch, consumer, now_ms)),
+        mappings=reader.read("mapping", lambda: _mappings(session.functions, consumer, queue_arn)),
+        unread=reader.unread,
+    )
+
+
+def _attributes(sqs: Any, url: str) -> dict[str, str]:
+    attributes: dict[str, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return attributes
+
+
+def _depth(attributes: Mapping[str, str] | None) -> Depth | None:
+    if attributes is None:
+        return None
+    return Depth(
+        visible=int(attributes["ApproximateNumberOfMessages"]),
+        in_flight=int(attributes["ApproximateNumberOfMessagesNotVisible"]),
+        delayed=int(attributes["ApproximateNumberOfMessagesDelayed"]),
+    )
+
+
+def _pending(dynamodb: Any, consumer: Consumer, screen: Screen, now_ms: int) -> Pending:
+    rows = open_pending(dynamodb, consumer.settings.ledger_table, screen)
+    oldest = [oldest_ms for shard in rows.shards if (oldest_ms := rows.oldest_ms(shard)) is not None]
+    if not oldest:
+        return Pending(0, 0, None, rows.is_scan)
+    return Pending(
+        count=count(rows),
+        stale=count(rows, stale_until_ms(consumer, now_ms)),
+        oldest_age_seconds=(now_ms - min(oldest)) // 1000,
+        is_scan=rows.is_scan,
+    )
+
+
+def _mappings(functions: Any, consumer: Consumer, queue_arn: str | None) -> list[SourceMapping]:
+    # By the queue, since a mapping may stand on an alias of the function.
+    request = {"EventSourceArn": queue_arn} if queue_arn else {"FunctionName": consumer.function_name}
+    pages = functions.get_paginator("list_event_source_mappings").paginate(**request)
+    return [
+        SourceMapping(str(mapping["UUID"]), str(mapping["State"]))
+        for page in pages
+        for mapping in page["EventSourceMappings"]
+        if f":function:{consumer.function_name}:" in f"{mapping['FunctionArn']}:"
+    ]

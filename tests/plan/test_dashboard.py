@@ -1,0 +1,162 @@
+"""The dashboard, read as CloudWatch reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.plan.support import Plan, plan
+
+# What each source publishes under the one dimension that the dashboard names: the code's own metrics, then AWS's, by
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
+# https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html
+# https://docs.aws.amazon.com/sns/latest/dg/sns-monitoring-using-cloudwatch.html
+PUBLISHED = {
+    ("IdempotentConsumer", "Consumer"): {
+        "Applied",
+        "Blocked",
+        "Conflicts",
+        "Duplicates",
+        "EventAge",
+        "Ignored",
+        "Misconfigured",
+        "OldestPendingAge",
+        "ReceiveCount",
+        "Reconciled",
+        "Rejected",
+        "Replayed",
+        "Resumed",
+        "Retries",
+        "StalePending",
+        "Superseded",
+    },
+    ("AWS/SQS", "QueueName"): {
+        "ApproximateAgeOfOldestMessage",
+        "ApproximateNumberOfMessagesNotVisible",
+        "ApproximateNumberOfMessagesVisible",
+    },
+    ("AWS/Lambda", "FunctionName"): {
+        "ConcurrentExecutions",
+        "Duration",
+        "Errors",
+        "Invocations",
+        "RecursiveInvocationsDropped",
+        "Throttles",
+    },
+    ("AWS/DynamoDB", "TableName"): {"ReadThrottleEvents", "TransactionConflict", "WriteThrottleEvents"},
+    ("AWS/SNS", "TopicName"): {"NumberOfMessagesPublished", "NumberOfNotificationsFailed"},
+}
+VARIANTS = ("all", "no_reconciler", "no_topic")
+
+
+@pytest.fixture(scope="module")
+def dashboards(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return plan("tests/fixtures/dashboard", tmp_path_factory.mktemp("dashboards"))
+
+
+def widgets(dashboards: Plan, variant: str, kind: str = "metric") -> list[dict[str, Any]]:
+    """The widgets of one kind, in the order in which they are drawn."""
+    (body,) = dashboards.values(f'module.alarms["{variant}"].aws_cloudwatch_dashboard.consumer[0]', "dashboard_body")
+    return [widget for widget in json.loads(body)["widgets"] if widget["type"] == kind]
+
+
+def lines(widget: dict[str, Any]) -> list[list[Any]]:
+    """Namespace, metric, dimension, its value, and how the line is drawn."""
+    return list(widget["properties"]["metrics"])
+
+
+def metrics(dashboards: Plan, variant: str, namespace: str) -> set[tuple[str, str]]:
+    """The metrics of a namespace that are drawn, each with what it is of."""
+    drawn = [line for widget in widgets(dashboards, variant) for line in lines(widget)]
+    return {(line[1], line[3]) for line in drawn if line[0] == namespace}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_metric_is_one_that_the_code_or_aws_publishes(dashboards: Plan, variant: str) -> None:
+    for widget in widgets(dashboards, variant):
+        for namespace, metric, dimension, value, drawn in lines(widget):
+            assert metric in PUBLISHED[namespace, dimension], metric
+            assert value
+            assert set(drawn) == {"label", "stat", "yAxis"}
+
+
+def test_business_outcomes_come_first_and_aws_internals_after(dashboards: Plan) -> None:
+    namespaces = [{line[0] for line in lines(widget)} for widget in widgets(dashboards, "all")]
+    assert namespaces == [
+        *(6 * [{"IdempotentConsumer"}]),
+        {"AWS/SQS"},
+        {"AWS/SQS"},
+        {"AWS/Lambda"},
+        {"AWS/Lambda"},
+        {"AWS/DynamoDB"},
+        {"AWS/SNS"},
+    ]
+
+
+def test_every_metric_of_the_consumer_is_drawn(dashboards: Plan) -> None:
+    assert metrics(dashboards, "all", "IdempotentConsumer") == {
+        (metric, "orders") for metric in PUBLISHED["IdempotentConsumer", "Consumer"]
+    }
+
+
+def test_the_ages_of_events_are_drawn_as_percentiles(dashboards: Plan) -> None:
+    ages = [line[4]["stat"] for widget in widgets(dashboards, "all") for line in lines(widget) if line[1] == "EventAge"]
+    assert ages == ["p50", "p95", "Maximum"]
+
+
+def test_both_queues_both_functions_both_tables_and_the_topic_are_drawn(dashboards: Plan) -> None:
+    drawn = {namespace: {of for _, of in metrics(dashboards, "all", namespace)} for namespace, _ in PUBLISHED}
+    assert drawn == {
+        "IdempotentConsumer": {"orders"},
+        "AWS/SQS": {"orders", "orders-dlq"},
+        "AWS/Lambda": {"orders-worker", "orders-reconciler"},
+        "AWS/DynamoDB": {"order_records", "orders-processed-events"},
+        "AWS/SNS": {"orders-notifications"},
+    }
+
+
+def test_what_is_not_there_is_not_drawn(dashboards: Plan) -> None:
+    assert metrics(dashboards, "all", "IdempotentConsumer") - metrics(
+        dashboards, "no_reconciler", "IdempotentConsumer"
+    ) == {("OldestPendingAge", "orders"), ("Reconciled", "orders"), ("StalePending", "orders")}
+    assert {of for _, of in metrics(dashboards, "no_reconciler", "AWS/Lambda")} == {"orders-worker"}
+    assert metrics(dashboards, "no_topic", "AWS/SNS") == set()
+    assert [len(widgets(dashboards, variant)) for variant in VARIANTS] == [12, 12, 11]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_widget_has_a_region_and_a_title_of_its_own(dashboards: Plan, variant: str) -> None:
+    properties = [widget["properties"] for widget in widgets(dashboards, variant)]
+    assert {each["region"] for each in properties} == {"eu-central-1"}
+    assert len({each["title"] for each in properties}) == len(properties)
+    labels = [[line[4]["label"] for line in lines(widget)] for widget in widgets(dashboards, variant)]
+    assert all(len(set(each)) == len(each) > 0 for each in labels)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_widget_lies_over_another_or_beyond_the_edge(dashboards: Plan, variant: str) -> None:
+    cells: set[tuple[int, int]] = set()
+    for widget in [*widgets(dashboards, variant, "text"), *widgets(dashboards, variant)]:
+        columns = range(widget["x"], widget["x"] + widget["width"])
+        own = {(x, y) for x in columns for y in range(widget["y"], widget["y"] + widget["height"])}
+        assert columns[-1] < 24
+        assert not own & cells, widget["properties"]
+        cells |= own
+
+
+def test_it_says_in_words_what_is_normal_and_what_is_trouble(dashboards: Plan) -> None:
+    (legend,) = widgets(dashboards, "all", "text")
+    assert legend["y"] == 0
+    words = legend["properties"]["markdown"]
+    normal, trouble = words.split("**Trouble:**")
+    assert "**Normal:**" in normal
+    assert all(word in normal for word in ("Duplicates", "resumed", "superseded", "ignored", "Retries"))
+    assert all(word in trouble for word in ("rejected", "conflicts", "Misconfigured", "Stale"))
+
+
+def test_the_region_is_that_of_the_function(pipeline: Plan) -> None:
+    call = pipeline.configuration("minimal")["module_calls"]["alarms"]["expressions"]
+    assert call["region"]["references"] == ["module.function.function_arn", "module.function"]
