@@ -3,25 +3,36 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from idempotent_consumer.answer import Verdict
+from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call, retry_verdict
 from idempotent_consumer.commit import PENDING_SHARDS
 
 INDEX = "pending"
 
 
+class PendingUnread(Exception):
+    """The pending rows could not be read (any further); `verdict` says why."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
 class PendingRows(Protocol):
-    """Pending rows by shard and age. Each call may raise what a call to DynamoDB raises."""
+    """Pending rows by shard and age. Each method may raise PendingUnread, its iterator at any step."""
 
     @property
     def shards(self) -> Sequence[str]: ...
 
-    def oldest_ms(self, shard: str) -> int | None:
+    def oldest_ms(self, shard: str, budget: Budget) -> int | None:
         """When its oldest row was written, epoch milliseconds; None where it has none."""
 
-    def counts(self, shard: str, until_ms: int) -> Iterator[int]:
+    def counts(self, shard: str, until_ms: int, budget: Budget) -> Iterator[int]:
         """How many of its rows were written until then, call by call."""
 
-    def pages(self, shard: str, from_ms: int, until_ms: int, size: int) -> Iterator[list[str]]:
-        """The event ids of its rows written in this time, bounds included, oldest first, `size` at a time."""
+    def pages(self, shard: str, until_ms: int, first: int, size: int, budget: Budget) -> Iterator[list[str]]:
+        """The event ids of these rows, oldest first, at most `size` at a time: from the row with the number `first`
+        to the last, then those before it."""
 
 
 class PendingIndex:
@@ -36,40 +47,72 @@ class PendingIndex:
         self._dynamodb = dynamodb
         self._table = table
 
-    def oldest_ms(self, shard: str) -> int | None:
-        rows = self._query(shard, Limit=1, ProjectionExpression="created_at")["Items"]
-        return int(rows[0]["created_at"]["N"]) if rows else None
+    def oldest_ms(self, shard: str, budget: Budget) -> int | None:
+        answer = self._query(shard, None, budget, Limit=1, ProjectionExpression="created_at")
+        for row in answer["Items"]:
+            return int(row["created_at"]["N"])
+        return None
 
-    def counts(self, shard: str, until_ms: int) -> Iterator[int]:
-        for answer in self._answers(shard, 0, until_ms, Select="COUNT"):
+    def counts(self, shard: str, until_ms: int, budget: Budget) -> Iterator[int]:
+        for answer in self._answers(shard, until_ms, None, budget, Select="COUNT"):
             yield answer["Count"]
 
-    def pages(self, shard: str, from_ms: int, until_ms: int, size: int) -> Iterator[list[str]]:
-        for answer in self._answers(shard, from_ms, until_ms, Limit=size, ProjectionExpression="event_id"):
+    def pages(self, shard: str, until_ms: int, first: int, size: int, budget: Budget) -> Iterator[list[str]]:
+        start = self._key_before(shard, until_ms, first, budget)
+        yield from self._event_ids(shard, until_ms, start, size, budget)
+        if start is None:
+            return
+        for event_ids in self._event_ids(shard, until_ms, None, size, budget):
+            yield event_ids[:first]
+            first -= len(event_ids)
+            if first <= 0:
+                return
+
+    def _key_before(self, shard: str, until_ms: int, number: int, budget: Budget) -> Any:
+        """The key of the row before the one with this number, counted from 0; None where there is none."""
+        start = None
+        while number > 0:
+            answer = self._query(shard, until_ms, budget, start, Select="COUNT", Limit=number)
+            start = answer.get("LastEvaluatedKey")
+            if start is None:
+                return None
+            number -= answer["Count"]
+        return start
+
+    def _event_ids(self, shard: str, until_ms: int, start: Any, size: int, budget: Budget) -> Iterator[list[str]]:
+        for answer in self._answers(shard, until_ms, start, budget, Limit=size, ProjectionExpression="event_id"):
             event_ids = [row["event_id"]["S"] for row in answer["Items"]]
             if event_ids:
                 yield event_ids
 
-    def _answers(self, shard: str, from_ms: int, until_ms: int, **options: Any) -> Iterator[Any]:
-        if from_ms > until_ms:  # DynamoDB refuses such bounds
-            return
-        start: dict[str, Any] = {}
+    def _answers(self, shard: str, until_ms: int, start: Any, budget: Budget, **options: Any) -> Iterator[Any]:
         while True:
-            answer = self._query(shard, from_ms, until_ms, **options, **start)
+            answer = self._query(shard, until_ms, budget, start, **options)
             yield answer
-            if "LastEvaluatedKey" not in answer:
+            start = answer.get("LastEvaluatedKey")
+            if start is None:
                 return
-            start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
 
-    def _query(self, shard: str, from_ms: int = 0, until_ms: int = 10**15, **options: Any) -> Any:
-        return self._dynamodb.query(
-            TableName=self._table,
-            IndexName=INDEX,
-            KeyConditionExpression="pending_shard = :shard AND created_at BETWEEN :from AND :until",
-            ExpressionAttributeValues={
-                ":shard": {"S": shard},
-                ":from": {"N": str(from_ms)},
-                ":until": {"N": str(until_ms)},
-            },
-            **options,
-        )
+    def _query(self, shard: str, until_ms: int | None, budget: Budget, start: Any = None, **options: Any) -> Any:
+        """One call. until_ms: None for all rows. start: the key of the row before the first."""
+        if not budget.allows_call():
+            raise PendingUnread(OUT_OF_TIME)
+        condition, values = "pending_shard = :shard", {":shard": {"S": shard}}
+        if until_ms is not None:
+            condition += " AND created_at <= :until"
+            values[":until"] = {"N": str(until_ms)}
+        if start is not None:
+            options["ExclusiveStartKey"] = start
+        try:
+            answer = self._dynamodb.query(
+                TableName=self._table,
+                IndexName=INDEX,
+                KeyConditionExpression=condition,
+                ExpressionAttributeValues=values,
+                **options,
+            )
+        except CALL_ERRORS as error:
+            raise PendingUnread(failed_call(error, "Query")) from error
+        if "Count" not in answer or ("Items" not in answer and "Select" not in options):
+            raise PendingUnread(retry_verdict("IncompleteAnswer", "Query"))
+        return answer

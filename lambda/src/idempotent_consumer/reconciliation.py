@@ -7,15 +7,14 @@ which is allowed; neither writes anything but `sent`.
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call
+from idempotent_consumer.aws import OUT_OF_TIME, Budget
 from idempotent_consumer.commit import UNREADABLE, is_pending, sent_attributes, stored_notification
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.outbox import Outbox
-from idempotent_consumer.pending import PendingRows
+from idempotent_consumer.pending import PendingRows, PendingUnread
 
 # Rows that are read, published and marked together: a ledger row has 400 KB at most.
 PAGE = 50
@@ -66,53 +65,56 @@ class Reconciler:
         """
         run = Reconciliation()
         to_be_left_ms = budget.remaining_ms() // 2
-        shards = [shard for shard in self._pending.shards if self._survey(shard, until_ms, to_be_left_ms, budget, run)]
+        stale = {shard: self._survey(shard, until_ms, to_be_left_ms, budget, run) for shard in self._pending.shards}
         # Rows that can never be published must not use up run after run before those behind them: each run begins
-        # somewhere else.
+        # with another shard, and in each with another row.
+        shards = [shard for shard in stale if stale[shard]]
         _random.shuffle(shards)
         for shard in shards:
-            self._settle_shard(shard, until_ms, budget, run, follow)
+            self._settle_shard(shard, stale[shard], until_ms, budget, run, follow)
         return run
 
-    def _survey(self, shard: str, until_ms: int, to_be_left_ms: int, budget: Budget, run: Reconciliation) -> bool:
-        """Count what is stale before anything is settled, since the index lags; False where nothing is.
+    def _survey(self, shard: str, until_ms: int, to_be_left_ms: int, budget: Budget, run: Reconciliation) -> int:
+        """Count what is stale in a shard, before anything is settled, since the index lags.
 
         to_be_left_ms: where only so much time is left, the rest is not counted. It has to be published.
         """
-        if not budget.allows_call():
-            run.unread[shard] = OUT_OF_TIME
-            return False
+        stale = 0
         try:
-            oldest_ms = self._pending.oldest_ms(shard)
+            oldest_ms = self._pending.oldest_ms(shard, budget)
             if oldest_ms is None:
-                return False
+                return 0
             run.oldest_ms = oldest_ms if run.oldest_ms is None else min(oldest_ms, run.oldest_ms)
             if oldest_ms > until_ms:
-                return False
-            for count in self._pending.counts(shard, until_ms):
-                run.stale += count
+                return 0
+            for count in self._pending.counts(shard, until_ms, budget):
+                stale += count
                 if budget.remaining_ms() < to_be_left_ms:
                     break
-        except CALL_ERRORS as error:
-            run.unread[shard] = failed_call(error, "Query")
-            return False
-        return True
+        except PendingUnread as error:
+            run.unread[shard] = error.verdict
+        run.stale += stale
+        return stale
 
     def _settle_shard(
-        self, shard: str, until_ms: int, budget: Budget, run: Reconciliation, follow: Callable[[Reconciliation], None]
+        self,
+        shard: str,
+        stale: int,
+        until_ms: int,
+        budget: Budget,
+        run: Reconciliation,
+        follow: Callable[[Reconciliation], None],
     ) -> None:
-        middle_ms = _random.randint(min(run.oldest_ms or 0, until_ms), until_ms)
-        pages = chain(
-            self._pending.pages(shard, middle_ms, until_ms, PAGE), self._pending.pages(shard, 0, middle_ms - 1, PAGE)
-        )
+        pages = self._pending.pages(shard, until_ms, _random.randrange(stale), PAGE, budget)
         try:
             while budget.allows_commit() and (event_ids := next(pages, None)):
                 started_ms = budget.remaining_ms()
                 self._settle(event_ids, budget, run)
                 budget.observe_settling(started_ms - budget.remaining_ms())
                 follow(run)
-        except CALL_ERRORS as error:
-            run.unread[shard] = failed_call(error, "Query")
+        except PendingUnread as error:
+            if error.verdict is not OUT_OF_TIME:
+                run.unread[shard] = error.verdict
 
     def _settle(self, event_ids: Sequence[str], budget: Budget, run: Reconciliation) -> None:
         """A fault that one row causes must not hold up the others."""
@@ -127,7 +129,10 @@ class Reconciler:
 
     def _publish_and_mark(self, event_ids: Sequence[str], budget: Budget, run: Reconciliation) -> None:
         rows, failures = self._ledger.recall(event_ids, budget)
-        pending = {event_id: row for event_id, row in rows.items() if is_pending(row)}
+        # In the order of their commits, which a FIFO topic keeps.
+        pending = {
+            event_id: rows[event_id] for event_id in event_ids if event_id in rows and is_pending(rows[event_id])
+        }
         notifications: dict[str, RenderedNotification] = {}
         for event_id, row in pending.items():
             try:
