@@ -104,9 +104,9 @@ variable "business_table" {
   validation {
     condition = alltrue([
       for key in [var.business_table.hash_key, var.business_table.range_key] :
-      key == null ? true : !contains(["event_consumer", "event_fingerprint", "event_version"], key)
+      key == null ? true : !contains(["event_committed_at", "event_consumer", "event_fingerprint", "event_version"], key)
     ])
-    error_message = "business_table.hash_key is ${jsonencode(var.business_table.hash_key)} and range_key ${jsonencode(var.business_table.range_key)}, but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key."
+    error_message = "business_table.hash_key is ${jsonencode(var.business_table.hash_key)} and range_key ${jsonencode(var.business_table.range_key)}, but event_committed_at, event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key."
   }
 
   validation {

@@ -84,7 +84,8 @@ def _price(details: Details) -> list[str]:
         "notification nowhere: where a process dies in between, a row is there that nobody hears of, until the message "
         "comes back and all is done again. This module writes all three in one transaction, whose writes count twice: "
         f"in DynamoDB units {new} for a new event of 0.3 KB, {large} for one of 2 KB (two for each KB of the row, "
-        f"three for each KB of the ledger row, which holds the notification), {redelivered} for a redelivered one.",
+        "three for each KB of the ledger row, which holds the notification, and two for the reconciler's index), "
+        f"{redelivered} for a redelivered one.",
     ]
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 WRITE_UNIT_BYTES = 1024
 READ_UNIT_BYTES = 4096
+# What the ledger's index `pending` holds of a row, while it has the first of these (modules/tables/main.tf).
+_INDEXED = ("pending_shard", "created_at", "event_id")
 _READS = frozenset({"BatchGetItem", "GetItem"})
 _TRANSACTIONS = frozenset({"TransactWriteItems"})
 
@@ -41,12 +43,22 @@ def cost(operation: str, before: Item | None, after: Item | None) -> Units:
     """The units of one row's part of a call. before, after: the row, None where there is none.
 
     A write is charged on the larger of the row before and after it, twice in a transaction. A refused one is charged
-    on the row that is there; a read of what is not there is one unit. All reads here are consistent.
+    on the row that is there; a read of what is not there is one unit. All reads here are consistent. An index that a row
+    enters or leaves is written once more ("Using Global Secondary Indexes in DynamoDB").
     """
     size = max(item_bytes(before or {}), item_bytes(after or {}))
     if operation in _READS:
         return Units(read=_units(size, READ_UNIT_BYTES))
-    return Units(write=_units(size, WRITE_UNIT_BYTES) * (2 if operation in _TRANSACTIONS else 1))
+    index = sum(_units(item_bytes(entry), WRITE_UNIT_BYTES) for entry in _index_changes(before or {}, after or {}))
+    return Units(write=_units(size, WRITE_UNIT_BYTES) * (2 if operation in _TRANSACTIONS else 1) + index)
+
+
+def _index_changes(before: Item, after: Item) -> list[Item]:
+    """What has to be taken out of the index, and what put in."""
+    entries = [
+        {name: row[name] for name in _INDEXED if name in row} if _INDEXED[0] in row else {} for row in (before, after)
+    ]
+    return [entry for entry in entries if entry and entries[0] != entries[1]]
 
 
 def item_bytes(item: Item) -> int:

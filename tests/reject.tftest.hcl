@@ -146,7 +146,7 @@ run "reject_range_key_blank" {
   expect_failures = [var.business_table]
 }
 
-# business_table.hash_key is "event_fingerprint" and range_key null, but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+# business_table.hash_key is "event_fingerprint" and range_key null, but event_committed_at, event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
 run "reject_hash_key_that_the_consumer_writes" {
   command = plan
 
@@ -157,7 +157,7 @@ run "reject_hash_key_that_the_consumer_writes" {
   expect_failures = [var.business_table]
 }
 
-# business_table.hash_key is "id" and range_key "event_version", but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+# business_table.hash_key is "id" and range_key "event_version", but event_committed_at, event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
 run "reject_range_key_that_the_consumer_writes" {
   command = plan
 
@@ -168,7 +168,7 @@ run "reject_range_key_that_the_consumer_writes" {
   expect_failures = [var.business_table]
 }
 
-# business_table.hash_key is "event_consumer" and range_key null, but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+# business_table.hash_key is "event_consumer" and range_key null, but event_committed_at, event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
 run "reject_hash_key_that_names_the_consumer" {
   command = plan
 
@@ -179,12 +179,23 @@ run "reject_hash_key_that_names_the_consumer" {
   expect_failures = [var.business_table]
 }
 
-# business_table.hash_key is "id" and range_key "event_consumer", but event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+# business_table.hash_key is "id" and range_key "event_consumer", but event_committed_at, event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
 run "reject_range_key_that_names_the_consumer" {
   command = plan
 
   variables {
     business_table = { range_key = "event_consumer" }
+  }
+
+  expect_failures = [var.business_table]
+}
+
+# business_table.hash_key is "id" and range_key "event_committed_at", but event_committed_at, event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key.
+run "reject_range_key_that_tells_when_it_was_committed" {
+  command = plan
+
+  variables {
+    business_table = { range_key = "event_committed_at", range_key_type = "N" }
   }
 
   expect_failures = [var.business_table]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 from botocore.exceptions import (
-    BotoCoreError,
     ClientError,
     ConnectionError,
     CredentialRetrievalError,
@@ -16,6 +15,7 @@ from botocore.exceptions import (
     ProfileNotFound,
     TokenRetrievalError,
 )
+from botocore.parsers import ResponseParserError
 
 BAD_INPUT = 2
 
@@ -45,7 +45,7 @@ class CommandError(click.ClickException):
         return " ".join(self.message.split())
 
 
-def explain(error: ClientError | BotoCoreError) -> CommandError:
+def explain(error: Exception) -> CommandError:
     """An error of an AWS call as one line that says what to do."""
     if isinstance(error, _NO_CREDENTIALS):
         return CommandError("no AWS credentials were found: sign in, or name a profile with --profile")
@@ -57,6 +57,8 @@ def explain(error: ClientError | BotoCoreError) -> CommandError:
         return CommandError(f"AWS cannot be reached ({error}): check --endpoint-url, --region and the network")
     if isinstance(error, ClientError):
         return _explain_refusal(error)
+    if isinstance(error, ResponseParserError):
+        return CommandError("the answer is none of AWS's: check --endpoint-url")
     return CommandError(f"the AWS call failed: {error}")
 
 

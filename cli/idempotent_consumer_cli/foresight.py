@@ -142,7 +142,9 @@ def by_own_code(event: Event) -> Foretold:
 
 def by_plan(event: Event, rejected: Rejected) -> Foretold:
     """An event that the ledger does not know and that cannot be planned."""
-    return _foretold(event, LedgerState.NEVER_SEEN, Fate.REFUSE, Verdict(Outcome.REJECTED, rejected.reason, rejected.detail))
+    return _foretold(
+        event, LedgerState.NEVER_SEEN, Fate.REFUSE, Verdict(Outcome.REJECTED, rejected.reason, rejected.detail)
+    )
 
 
 def by_business_row(event: Event, write: Write, row: Item | None) -> Foretold:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.errors import explain
 from idempotent_consumer_cli.metrics import LastHour, read_last_hour, read_oldest_ages
-from idempotent_consumer_cli.pending_rows import count, open_pending, stale_until_ms
+from idempotent_consumer_cli.pending_rows import open_pending, stale_until_ms
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
@@ -75,7 +74,7 @@ class _Reader:
     def read(self, part: str, how: Callable[[], _Part]) -> _Part | None:
         try:
             return how()
-        except (ClientError, BotoCoreError) as error:
+        except CALL_ERRORS as error:
             self.unread[part] = explain(error).format_message()
             return None
 
@@ -117,13 +116,13 @@ def _depth(attributes: Mapping[str, str] | None) -> Depth | None:
 
 def _pending(dynamodb: Any, consumer: Consumer, screen: Screen, now_ms: int) -> Pending:
     rows = open_pending(dynamodb, consumer.settings.ledger_table, screen)
-    oldest = [oldest_ms for shard in rows.shards if (oldest_ms := rows.oldest_ms(shard)) is not None]
-    if not oldest:
+    oldest_ms = rows.oldest_ms()
+    if oldest_ms is None:
         return Pending(0, 0, None, rows.is_scan)
     return Pending(
-        count=count(rows),
-        stale=count(rows, stale_until_ms(consumer, now_ms)),
-        oldest_age_seconds=(now_ms - min(oldest)) // 1000,
+        count=rows.count(),
+        stale=rows.count(stale_until_ms(consumer, now_ms)),
+        oldest_age_seconds=max(0, now_ms - oldest_ms) // 1000,
         is_scan=rows.is_scan,
     )
 

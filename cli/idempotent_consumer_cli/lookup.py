@@ -1,37 +1,208 @@
-"""Consistent reads of single rows, many at a time."""
+"""Foretells what a replay does to letters, from what the ledger and the business table hold."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections import ChainMap
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 
-from idempotent_consumer.items import Item
-from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer.commit import Write, prepare
+from idempotent_consumer.event import Event
+from idempotent_consumer.items import AttributeValue, Item
+from idempotent_consumer.plan import declarative_planner
+from idempotent_consumer.rejection import Rejected
+from idempotent_consumer.settings import WriteMode
+from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.foresight import (
+    Difference,
+    Fate,
+    Foretold,
+    LedgerState,
+    Prospect,
+    by_business_row,
+    by_earlier_letter,
+    by_ledger_row,
+    by_own_code,
+    by_plan,
+    compare,
+    no_event,
+    owner,
+)
+from idempotent_consumer_cli.letter import Letter
+from idempotent_consumer_cli.opened import TOO_DEEP, Opened, OpenedLetter
+from idempotent_consumer_cli.tables import Tables
 
-_MAX_KEYS = 100
-_ATTEMPTS = 8
+_NO_ROW = Difference(remark="no row is stored where this event would write")
+_OWN_CODE = Difference(remark="the consumer's own code plans its rows, so they are not compared")
 
 
-def rows_of(dynamodb: Any, table: str, keys: Sequence[Item], attributes: Sequence[str]) -> Iterator[Item]:
-    """Those of the rows that exist, in no order. Raises what a call to DynamoDB raises, and CommandError."""
-    names = {f"#a{index}": name for index, name in enumerate(sorted(set(attributes)))}
-    request = {
-        "ConsistentRead": True,
-        "ProjectionExpression": ", ".join(names),
-        "ExpressionAttributeNames": names,
-    }
-    for start in range(0, len(keys), _MAX_KEYS):
-        yield from _read(dynamodb, table, {**request, "Keys": list(keys[start : start + _MAX_KEYS])})
+@dataclass(slots=True)
+class _Work:
+    """One event of a letter, and what is known of it so far. write: what it would write."""
+
+    opened: Opened
+    foretold: Foretold | None = None
+    write: Write | None = None
 
 
-def _read(dynamodb: Any, table: str, request: Mapping[str, Any]) -> Iterator[Item]:
-    waiting: dict[str, Any] = {table: request}
-    for attempt in range(_ATTEMPTS):
-        answer = dynamodb.batch_get_item(RequestItems=waiting)
-        yield from answer["Responses"].get(table, [])
-        waiting = answer.get("UnprocessedKeys", {})
-        if not waiting:
-            return
-        time.sleep(0.1 * 2**attempt)
-    raise CommandError(f"{table} is throttled: rows could not be read in {_ATTEMPTS} attempts. Run it again later")
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What an earlier letter of this run will have stored."""
+
+    event_id: str
+    fingerprint: str
+    version: AttributeValue | None
+
+    def row(self, consumer: AttributeValue) -> Item:
+        row: Item = {
+            "event_id": {"S": self.event_id},
+            "event_fingerprint": {"S": self.fingerprint},
+            "event_consumer": consumer,
+        }
+        return row if self.version is None else {**row, "event_version": self.version}
+
+
+class Lookup:
+    """Foretells letters page by page, in the order in which they would be sent.
+
+    It remembers what the letters before will do: of two with one event only the first applies. compares: read the
+    row that an event conflicts with, and say what differs.
+    """
+
+    def __init__(self, tables: Tables, consumer: Consumer, *, compares: bool = False) -> None:
+        self._tables = tables
+        self._compares = compares
+        self._settings = consumer.settings
+        self._planner = declarative_planner(consumer.settings) if consumer.plans_by_settings else None
+        self._is_fifo = consumer.is_fifo
+        self._groups: set[str] = set()
+        self._applied: dict[str, str] = {}
+        self._written: dict[Hashable, _Written] = {}
+
+    def foretell(
+        self,
+        page: Sequence[OpenedLetter],
+        now_ms: int,
+        takes: Callable[[OpenedLetter], bool] = lambda opened: True,
+        leaves: Callable[[Prospect], bool] = lambda prospect: False,
+    ) -> list[tuple[OpenedLetter, Prospect]]:
+        """The chosen letters of a page, and what will happen to them.
+
+        now_ms: on SQS's clock. takes: whether a letter is chosen. leaves: whether it would stay where it is.
+
+        On FIFO an event is taken for blocked and never tried where the ledger does not know it, SQS moved its letter,
+        and an earlier letter of its group was read before: that is inferred, since a blocked event leaves no trace.
+        """
+        behind = {opened.letter.message_id for opened in page if self._stands_behind(opened.letter)}
+        chosen = [opened for opened in page if takes(opened)]
+        works = [[_Work(event) for event in opened.events] for opened in chosen]
+        stored = self._look_up([work for of_letter in works for work in of_letter], now_ms)
+        foretold = []
+        for opened, of_letter in zip(chosen, works, strict=True):
+            applied, written = ChainMap({}, self._applied), ChainMap({}, self._written)
+            events = [self._foretell(work, stored, applied, written) for work in of_letter]
+            is_blocked = opened.letter.reason is None and opened.letter.message_id in behind
+            prospect = Prospect(
+                opened.letter.message_id,
+                tuple(
+                    self._finish(event, work.opened, opened.letter, now_ms, is_blocked=is_blocked)
+                    for event, work in zip(events, of_letter, strict=True)
+                ),
+            )
+            if not leaves(prospect):
+                self._applied.update(applied.maps[0])
+                self._written.update(written.maps[0])
+            foretold.append((opened, prospect))
+        return foretold
+
+    def _stands_behind(self, letter: Letter) -> bool:
+        """Whether an earlier letter of its group was read before."""
+        group = letter.group if self._is_fifo else None
+        if group is None:
+            return False
+        is_behind = group in self._groups
+        self._groups.add(group)
+        return is_behind
+
+    def _look_up(self, works: Sequence[_Work], now_ms: int) -> Mapping[Hashable, Item]:
+        """Ask the ledger, plan what it does not know, and read whose the rows are that this would write."""
+        of_event: dict[str, list[tuple[_Work, Event]]] = {}
+        for work in works:
+            if work.opened.event is not None:
+                of_event.setdefault(work.opened.event.id, []).append((work, work.opened.event))
+            elif work.opened.rejected is not None:
+                work.foretold = no_event(work.opened.rejected)
+        for rows in self._tables.ledger_rows(of_event):
+            for event_id, row in rows.items():
+                for work, event in of_event[event_id]:
+                    work.foretold = by_ledger_row(row, event)
+        for work, event in (pair for pairs in of_event.values() for pair in pairs):
+            if work.foretold is None or work.foretold.state is LedgerState.CONFLICT:
+                planned = self._plan(event, now_ms)
+                if isinstance(planned, Write):
+                    work.write = planned
+                else:
+                    work.foretold = work.foretold or planned
+        return self._tables.identities(work.write for work in works if work.write is not None and work.foretold is None)
+
+    def _plan(self, event: Event, now_ms: int) -> Write | Foretold:
+        if self._planner is None:
+            return by_own_code(event)
+        try:
+            plan = self._planner(event)
+            # The id of the message that a replay will make has the same length.
+            (write,) = prepare(event, plan, "0" * 36, now_ms, self._settings).writes
+        except Rejected as rejected:
+            return by_plan(event, rejected)
+        except RecursionError:
+            return by_plan(event, TOO_DEEP)
+        except Exception as error:  # the consumer fails here too, whenever it is tried
+            return by_plan(event, Rejected("fault", type(error).__name__))
+        return write
+
+    def _foretell(
+        self,
+        work: _Work,
+        stored: Mapping[Hashable, Item],
+        applied: MutableMapping[str, str],
+        written: MutableMapping[Hashable, _Written],
+    ) -> Foretold:
+        event, write, row = work.opened.event, work.write, None
+        foretold = work.foretold
+        if foretold is None:
+            assert event is not None and write is not None
+            earlier = written.get(write.key)
+            row = earlier.row(write.consumer) if earlier else stored.get(write.key)
+            if event.id in applied:
+                return by_earlier_letter(event, applied[event.id])
+            foretold = by_business_row(event, write, row)
+            if foretold.fate is Fate.APPLY:
+                applied[event.id] = event.fingerprint
+                written[write.key] = _Written(event.id, event.fingerprint, write.version)
+        if foretold.reason == "row-exists" and row is not None:
+            return replace(foretold, difference=owner(row))
+        if foretold.reason == "id-reused" and self._compares:
+            return replace(foretold, difference=self._compare(write))
+        return foretold
+
+    def _compare(self, write: Write | None) -> Difference:
+        if write is None:
+            return _OWN_CODE if self._planner is None else Difference(remark="this event cannot be planned")
+        row = self._tables.row(write)
+        return _NO_ROW if row is None else compare(write.action["Put"]["Item"], row)
+
+    def _finish(self, foretold: Foretold, opened: Opened, letter: Letter, now_ms: int, *, is_blocked: bool) -> Foretold:
+        """With its age, and what follows from it."""
+        first_ms = min(letter.sent_ms, opened.happened_ms if opened.happened_ms is not None else letter.sent_ms)
+        is_unknown = foretold.state is LedgerState.NEVER_SEEN
+        # An inserted row, and a newer one, still tell that the event was applied; an upserted row may be another's now.
+        is_repeatable = foretold.fate is Fate.UNKNOWN or (
+            foretold.fate is Fate.APPLY and self._settings.write_mode is WriteMode.UPSERT
+        )
+        is_old = now_ms - first_ms > self._settings.ttl_window_seconds * 1000
+        return replace(
+            foretold,
+            state=LedgerState.BLOCKED if is_unknown and is_blocked else foretold.state,
+            first_ms=first_ms,
+            is_beyond_window=is_unknown and is_repeatable and is_old,
+        )

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from botocore.exceptions import BotoCoreError, ClientError
 
+from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer_cli.consumer import find_consumer
 from idempotent_consumer_cli.errors import explain
 from idempotent_consumer_cli.screen import Screen
@@ -59,7 +59,7 @@ def operator_command(function: Command) -> Callable[..., None]:
             session = Session(profile, region, endpoint_url)
             consumer = find_consumer(session, name, terraform_dir)
             status = function(session=session, consumer=consumer, screen=screen, **options)
-        except (ClientError, BotoCoreError) as error:
+        except CALL_ERRORS as error:
             raise explain(error) from None
         except Interrupted as interruption:
             screen.note(str(interruption))

@@ -33,37 +33,71 @@ def endless() -> Budget:
     return Budget(NoDeadline())
 
 
-class PendingSource(PendingRows, Protocol):
-    """Pending rows that can be listed as well."""
+class PendingSource(Protocol):
+    """The pending rows of a ledger, for people. All methods raise what a call to DynamoDB raises."""
 
-    is_scan: bool
+    @property
+    def is_scan(self) -> bool: ...
 
-    def oldest_first(self, until_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
+    @property
+    def for_reconciler(self) -> PendingRows: ...
+
+    def oldest_ms(self) -> int | None:
+        """When the oldest row was written, epoch milliseconds; None where there is none."""
+
+    def count(self, latest_ms: int = _EVER_MS) -> int:
+        """How many rows were written until then."""
+
+    def oldest_first(self, latest_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
         """When each was written (epoch milliseconds), and its event id."""
 
 
-class IndexedRows(PendingIndex):
+class IndexedRows:
     """By the ledger's index, which may still show what was settled a moment ago."""
 
     is_scan = False
 
-    def oldest_first(self, until_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
-        return heapq.merge(*(self._shard(shard, until_ms) for shard in self.shards))
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._pages = dynamodb.get_paginator("query")
+        self._table = table
+        self.for_reconciler: PendingRows = PendingIndex(dynamodb, table)
 
-    def _shard(self, shard: str, until_ms: int) -> Iterator[tuple[int, str]]:
-        for answer in self._answers(shard, 0, until_ms):
-            for row in answer["Items"]:
-                yield int(row["created_at"]["N"]), row["event_id"]["S"]
+    def oldest_ms(self) -> int | None:
+        return next((created_ms for created_ms, _ in self._merged(_EVER_MS, 1)), None)
+
+    def count(self, latest_ms: int = _EVER_MS) -> int:
+        return sum(
+            page["Count"] for shard in PendingIndex.shards for page in self._query(shard, latest_ms, Select="COUNT")
+        )
+
+    def oldest_first(self, latest_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
+        return self._merged(latest_ms, _PAGE)
+
+    def _merged(self, latest_ms: int, page_size: int) -> Iterator[tuple[int, str]]:
+        return heapq.merge(*(self._shard(shard, latest_ms, page_size) for shard in PendingIndex.shards))
+
+    def _shard(self, shard: str, latest_ms: int, page_size: int) -> Iterator[tuple[int, str]]:
+        for page in self._query(shard, latest_ms, PaginationConfig={"PageSize": page_size}):
+            yield from map(_created, page["Items"])
+
+    def _query(self, shard: str, latest_ms: int, **options: Any) -> Iterator[Any]:
+        pages: Iterator[Any] = self._pages.paginate(
+            TableName=self._table,
+            IndexName=INDEX,
+            KeyConditionExpression="pending_shard = :shard AND created_at <= :latest",
+            ExpressionAttributeValues={":shard": {"S": shard}, ":latest": {"N": str(latest_ms)}},
+            **options,
+        )
+        return pages
 
 
 class ScannedRows:
     """By one consistent scan of the whole ledger; what it finds is kept on disk.
 
-    follow: hears how many rows have been looked at. Raises what a call to DynamoDB raises.
+    follow: hears how many rows have been looked at.
     """
 
     is_scan = True
-    shards: Sequence[str] = ("scan",)
 
     def __init__(self, dynamodb: Any, table: str, follow: Callable[[int], None] = lambda rows: None) -> None:
         # A database without a name is a temporary file, which goes with the connection.
@@ -74,39 +108,55 @@ class ScannedRows:
             self._found.executemany("INSERT INTO pending VALUES (?, ?)", map(_created, page["Items"]))
             seen += page["ScannedCount"]
             follow(seen)
-        self._found.execute("CREATE INDEX age ON pending (created_ms)")
+        self._found.execute("CREATE INDEX age ON pending (created_ms, event_id)")
 
-    def oldest_ms(self, shard: str) -> int | None:
-        ((oldest,),) = self._found.execute("SELECT min(created_ms) FROM pending")
-        return None if oldest is None else int(oldest)
+    @property
+    def for_reconciler(self) -> PendingRows:
+        return _OneShard(self)
 
-    def counts(self, shard: str, until_ms: int) -> Iterator[int]:
-        for (count,) in self._found.execute("SELECT count(*) FROM pending WHERE created_ms <= ?", (until_ms,)):
-            yield count
+    def oldest_ms(self) -> int | None:
+        ((oldest_ms,),) = self._found.execute("SELECT min(created_ms) FROM pending")
+        return None if oldest_ms is None else int(oldest_ms)
 
-    def pages(self, shard: str, from_ms: int, until_ms: int, size: int) -> Iterator[list[str]]:
-        event_ids = (event_id for _, event_id in self._rows(from_ms, until_ms))
-        while page := list(islice(event_ids, size)):
-            yield page
+    def count(self, latest_ms: int = _EVER_MS) -> int:
+        ((count,),) = self._found.execute("SELECT count(*) FROM pending WHERE created_ms <= ?", (latest_ms,))
+        return int(count)
 
-    def oldest_first(self, until_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
-        return self._rows(0, until_ms)
-
-    def _rows(self, from_ms: int, until_ms: int) -> Iterator[tuple[int, str]]:
+    def oldest_first(self, latest_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
         return self._found.execute(
-            "SELECT created_ms, event_id FROM pending WHERE created_ms BETWEEN ? AND ? ORDER BY created_ms, event_id",
-            (from_ms, until_ms),
+            "SELECT created_ms, event_id FROM pending WHERE created_ms <= ? ORDER BY created_ms, event_id", (latest_ms,)
         )
 
 
-def count(rows: PendingRows, until_ms: int = _EVER_MS) -> int:
-    """How many rows were written until then. Raises what a call to DynamoDB raises."""
-    return sum(sum(rows.counts(shard, until_ms)) for shard in rows.shards)
+class _OneShard:
+    """What a scan has found, as a reconciler takes it. All has been read by then."""
+
+    shards: Sequence[str] = ("all",)
+
+    def __init__(self, rows: ScannedRows) -> None:
+        self._rows = rows
+
+    def oldest_ms(self, shard: str, budget: Budget) -> int | None:
+        return self._rows.oldest_ms()
+
+    def counts(self, shard: str, until_ms: int, budget: Budget) -> Iterator[int]:
+        yield self._rows.count(until_ms)
+
+    def pages(self, shard: str, until_ms: int, first: int, size: int, budget: Budget) -> Iterator[list[str]]:
+        """An operator's run gets through all rows, so it may begin with the oldest, whatever `first` says."""
+        event_ids = (event_id for _, event_id in self._rows.oldest_first(until_ms))
+        while page := list(islice(event_ids, size)):
+            yield page
+
+
+def until_ms(now_ms: int, older_than: int) -> int:
+    """When rows were written that are so many seconds old, epoch milliseconds."""
+    return max(0, now_ms - older_than * 1000)
 
 
 def stale_until_ms(consumer: Consumer, now_ms: int) -> int:
     """What was written until then belongs to no message in work: it is older than the visibility timeout."""
-    return now_ms - consumer.visibility_seconds * 1000
+    return until_ms(now_ms, consumer.visibility_seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,9 @@ class Screen:
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
         width = None if sys.stdout.isatty() else _WIDE
-        self._out = Console(width=width, highlight=False, soft_wrap=True)
-        self._err = Console(stderr=True, width=width, highlight=False)
+        self._out = Console(width=width, highlight=False, emoji=False, soft_wrap=True)
+        self._err = Console(stderr=True, width=width, highlight=False, emoji=False)
+        self._is_bar_shown = False
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """A table for people; nothing with --json."""
@@ -55,17 +56,16 @@ class Screen:
     def say(self, text: str) -> None:
         """A line of the result for people; nothing with --json."""
         if not self.as_json:
-            self._out.print(_lines(text), markup=False)
+            self._write(_lines(text))
 
     def note(self, text: str) -> None:
         """A remark, which is no part of the result."""
         self._err.print(_lines(text), markup=False)
 
     def emit(self, value: Mapping[str, Any]) -> None:
-        """One line of JSON; nothing without --json."""
+        """One line of JSON, in ASCII, so that no id steers a terminal; nothing without --json."""
         if self.as_json:
-            sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
-            sys.stdout.flush()
+            self._write(json.dumps(value, default=str))
 
     @contextmanager
     def progress(self, what: str, total: int | None = None) -> Iterator[Bar]:
@@ -78,8 +78,29 @@ class Screen:
             TimeElapsedColumn(),
             TextColumn("[dim]{task.fields[note]}"),
         )
-        with Progress(*columns, console=self._err, transient=True, disable=not self._err.is_terminal) as progress:
-            yield Bar(progress, progress.add_task(what, total=total, note=""))
+        is_shown = self._err.is_terminal
+        with Progress(
+            *columns,
+            console=self._err,
+            transient=True,
+            disable=not is_shown,
+            # Else all that is printed meanwhile would go to standard error, JSON for a pipe as well.
+            redirect_stdout=False,
+            redirect_stderr=False,
+        ) as progress:
+            self._is_bar_shown = is_shown
+            try:
+                yield Bar(progress, progress.add_task(what, total=total, note=""))
+            finally:
+                self._is_bar_shown = False
+
+    def _write(self, line: str) -> None:
+        """A line of the result. On a terminal it goes where the bar knows of it, and stands above the bar."""
+        if self._is_bar_shown and self._out.is_terminal:
+            self._err.print(line, markup=False, soft_wrap=True)
+        else:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
 
 
 def printable(text: str) -> str:

@@ -13,9 +13,13 @@ import click
 
 from idempotent_consumer_cli.durations import DURATION
 from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer_cli.letters import VISIBILITY_SECONDS
 from idempotent_consumer_cli.opened import OpenedLetter
 
 WITHOUT_REASON = "none"
+_MOST_NAMES = 10
+# Amazon SQS API Reference, ReceiveMessage: twelve hours.
+_LONGEST_VISIBILITY_SECONDS = 43_200
 
 _OPTIONS = (
     click.option("--id", "ids", multiple=True, metavar="ID", help="Event id or message id; repeatable."),
@@ -36,6 +40,23 @@ _OPTIONS = (
 )
 
 
+visibility_option = click.option(
+    "--visibility",
+    "visibility_seconds",
+    type=DURATION,
+    default=VISIBILITY_SECONDS,
+    show_default=True,
+    callback=lambda context, parameter, value: _hideable(value),
+    help="How long a letter in hand is hidden; if the program is killed, it comes back after that.",
+)
+
+
+def _hideable(seconds: int) -> int:
+    if not 1 <= seconds <= _LONGEST_VISIBILITY_SECONDS:
+        raise click.BadParameter("it is 1s to 12h")
+    return seconds
+
+
 @dataclass(frozen=True)
 class Selection:
     """Letters that match all that is given; of several ids, or reasons, one.
@@ -53,6 +74,21 @@ class Selection:
     def is_everything(self) -> bool:
         return not self.ids and not self.reasons and self.older_than is None and self.newer_than is None
 
+    def require(self, *, is_all: bool) -> None:
+        """is_all: whether everything is meant. Raises CommandError where nothing is chosen, or everything and some."""
+        if self.is_everything and not is_all:
+            raise CommandError(
+                "which letters? Choose them by --id, --reason, --older-than, --newer-than or --file, or give --all"
+            )
+        if is_all and not self.is_everything:
+            raise CommandError("--all is all letters: leave out the options that choose some")
+
+    def unmet_remark(self) -> list[str]:
+        """A line on the ids that no letter had; none where all were met."""
+        if not self.unmet:
+            return []
+        return [f"No letter has {'this id' if len(self.unmet) == 1 else 'these ids'}: {_listed_names(self.unmet)}."]
+
     def takes(self, opened: OpenedLetter, now_ms: int) -> bool:
         """now_ms: epoch milliseconds, on the clock that stamped the letter."""
         letter = opened.letter
@@ -68,6 +104,11 @@ class Selection:
         matched = self.ids.intersection([letter.message_id, *opened.event_ids])
         self.unmet.difference_update(matched)
         return bool(matched)
+
+
+def _listed_names(ids: Collection[str]) -> str:
+    shown = ", ".join(sorted(ids)[:_MOST_NAMES])
+    return shown if len(ids) <= _MOST_NAMES else f"{shown} and {len(ids) - _MOST_NAMES:,} more"
 
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from idempotent_consumer_cli.errors import CommandError
+
 # Threads of `verify`, and some to spare.
 _CONNECTIONS = 32
 
@@ -24,18 +26,19 @@ class Session:
 
     def client(self, service: str, region: str | None = None) -> Any:
         """region: where it is not the consumer's, as for a topic of another Region."""
-        return self._session.client(
-            service,
-            region_name=region,
-            endpoint_url=self._endpoint_url,
-            config=Config(
-                connect_timeout=5,
-                read_timeout=60,
-                max_pool_connections=_CONNECTIONS,
-                retries={"mode": "standard", "total_max_attempts": 5},
-                user_agent_appid="idempotent-consumer",
-            ),
+        config = Config(
+            connect_timeout=5,
+            read_timeout=60,
+            max_pool_connections=_CONNECTIONS,
+            retries={"mode": "standard", "total_max_attempts": 5},
+            user_agent_appid="idempotent-consumer",
         )
+        try:
+            return self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+        except ValueError as error:
+            if self._endpoint_url is None:
+                raise
+            raise CommandError(f"{error}: write --endpoint-url as http://localhost:4566") from None
 
     @cached_property
     def cloudwatch(self) -> Any:

@@ -15,8 +15,8 @@ from idempotent_consumer.items import Item
 from idempotent_consumer.settings import Settings, WriteMode
 from idempotent_consumer_cli.comparison import BusinessRow, Comparison, Judge
 from idempotent_consumer_cli.consumer import SHIPPED_HANDLER, Consumer
-from idempotent_consumer_cli.lookup import rows_of
 from idempotent_consumer_cli.scanning import Pace, Table, all_pages, random_pages
+from idempotent_consumer_cli.single_reads import rows_of
 
 _PAGE = 100
 # A sample reads at most so many rows for each that it is to check: the others may not be judged.
@@ -112,7 +112,7 @@ class Verifier:
     def sample_ledger(self, size: int, follow: Follow) -> Iterator[Disagreement]:
         """Check about so many ledger rows for their business row, where their keys are known. follow: as above."""
         counts = self._judge.counts
-        for rows in random_pages(self._tables.ledger, _PAGE, size + _SPARE_SEGMENTS, self._pace):
+        for rows in random_pages(self._tables.ledger, min(size, _PAGE), size + _SPARE_SEGMENTS, self._pace):
             event_ids = [row["event_id"]["S"] for row in rows if self._judge.count_ledger(row)]
             yield from self._without_business_row(event_ids)
             follow(counts.due)
@@ -122,7 +122,7 @@ class Verifier:
     def sample_business(self, size: int, follow: Follow) -> Iterator[Disagreement]:
         """Check about so many business rows for their ledger row."""
         counts = self._judge.counts
-        for rows in random_pages(self._tables.business, _PAGE, size + _SPARE_SEGMENTS, self._pace):
+        for rows in random_pages(self._tables.business, min(size, _PAGE), size + _SPARE_SEGMENTS, self._pace):
             young = [judged for row in rows if (judged := self._judge.count_business(row)) is not None]
             yield from self._without_ledger_row(young)
             follow(counts.young)

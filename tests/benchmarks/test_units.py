@@ -29,6 +29,18 @@ def test_an_update_is_charged_on_the_larger_of_the_row_before_and_after() -> Non
     assert cost("UpdateItem", row(200), row(1500)) == Units(write=2)
 
 
+def test_a_row_that_enters_or_leaves_the_index_writes_it_once_more() -> None:
+    pending = {"event_id": {"S": "o-1"}, "created_at": {"N": "1893553446000"}, "pending_shard": {"S": "3"}}
+    sent = {"event_id": {"S": "o-1"}, "created_at": {"N": "1893553446000"}}
+
+    assert cost("TransactWriteItems", None, pending) == Units(write=2 + 1)
+    assert cost("BatchExecuteStatement", pending, sent) == Units(write=1 + 1)
+    assert cost("TransactWriteItems", None, sent) == Units(write=2)
+    assert cost("BatchExecuteStatement", pending, pending) == Units(write=1)
+    long_id = {**pending, "event_id": {"S": "o" * 2000}}
+    assert cost("PutItem", None, long_id) == Units(write=2 + 2)
+
+
 def test_a_refused_write_is_charged_on_the_row_that_is_there() -> None:
     assert cost("PutItem", row(3000), row(3000)) == Units(write=3)
 

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import boto3
-import click
 from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import ClientError
@@ -205,19 +204,16 @@ class World:
 
     def run(self, *arguments: str) -> Run:
         """Run the command line; without --name or --terraform-dir it is for this consumer."""
-        if not {"--name", "--terraform-dir", "--help", "--version"} & set(arguments):
-            arguments = (*arguments, "--name", NAME)
-        return self.run_command(main, *arguments)
+        is_named = {"--name", "--terraform-dir", "--help", "--version"} & set(arguments)
+        return self.run_command_line(*arguments, *(() if is_named else ("--name", NAME)))
 
-    def run_command(self, command: click.Command, *arguments: str) -> Run:
+    def run_command_line(self, *arguments: str) -> Run:
+        """The same with these arguments only."""
         self.is_watching = True
         try:
-            result = CliRunner().invoke(command, list(arguments))
+            return run_command_line(*arguments)
         finally:
             self.is_watching = False
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return Run(result.exit_code, result.stdout, result.stderr)
 
     def requests(self, operation: str) -> list[dict[str, Any]]:
         """What the commands have asked of one operation."""
@@ -457,6 +453,14 @@ class World:
                 self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
             drained += messages
         return drained
+
+
+def run_command_line(*arguments: str) -> Run:
+    """Run the command line in this process, wherever its calls go."""
+    result = CliRunner().invoke(main, list(arguments), prog_name="idempotent-consumer")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Run(result.exit_code, result.stdout, result.stderr)
 
 
 _clients: dict[tuple[str, str], Any] = {}

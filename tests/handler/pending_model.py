@@ -5,24 +5,35 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
 
+from idempotent_consumer.aws import Budget
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.reconciler import ScheduledReconciler
 from idempotent_consumer.settings import ReconcilerSettings
 from tests.handler.support import LEDGER, QUERY, Item
 from tests.handler.table_model import Effect, Request, World
 
-CONDITION = "pending_shard = :shard AND created_at BETWEEN :from AND :until"
+CONDITIONS = {
+    ":shard": "pending_shard = :shard",
+    ":shard :until": "pending_shard = :shard AND created_at <= :until",
+}
 RECONCILER = {
     "CONSUMER_NAME": "orders",
     "LEDGER_TABLE": LEDGER,
     "TOPIC_ARN": "arn:aws:sns:us-east-1:123456789012:orders",
     "RECONCILER_THRESHOLD_SECONDS": "900",
 }
+
+
+class _Endless:
+    def get_remaining_time_in_millis(self) -> int:
+        return 10**9
+
+
+ENDLESS = Budget(_Endless())
 
 
 def shard_of(event_id: str) -> str:
@@ -52,7 +63,7 @@ def pending_row(event_id: str, created_ms: int, *, shard: str | None = None, **c
 class IndexedWorld(World):
     """shown: the rows that the index shows. is_lagging: they stay as they are, until `sync`.
 
-    most_counted: how many rows one call counts, as DynamoDB counts 1 MB of them.
+    most_counted: how many rows one call reads, as DynamoDB reads 1 MB of them.
     """
 
     def __init__(self) -> None:
@@ -87,6 +98,25 @@ class IndexedWorld(World):
         return [happened.event_id for happened in self.history if happened.what == "published"]
 
 
+class Clock:
+    """The runtime's context: each call of an operation takes its time. begun: the calls, with the time left then."""
+
+    def __init__(self, world: World, remaining_ms: int, costs_ms: Mapping[str, int]) -> None:
+        self.begun: list[tuple[str, int]] = []
+        self._remaining_ms = remaining_ms
+        self._costs_ms = costs_ms
+        self._interfere = world.interfere
+        world.interfere = self._take_time
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self._remaining_ms
+
+    def _take_time(self, operation: str, request: Request, effect: Effect) -> Any:
+        self.begun.append((operation, self._remaining_ms))
+        self._remaining_ms -= self._costs_ms.get(operation, 0)
+        return self._interfere(operation, request, effect)
+
+
 class _IndexedDatabase:
     def __init__(self, world: IndexedWorld, database: Any) -> None:
         self._world = world
@@ -96,17 +126,19 @@ class _IndexedDatabase:
         return getattr(self._database, method)
 
     def query(self, **request: Any) -> Any:
-        effect: Effect = partial(self._query)
-        return self._world.call(QUERY, request, effect)
+        return self._world.call(QUERY, request, self._query)
 
     def _query(self, **request: Any) -> dict[str, Any]:
-        names = {"TableName": LEDGER, "IndexName": "pending", "KeyConditionExpression": CONDITION}
+        condition = CONDITIONS[" ".join(request["ExpressionAttributeValues"])]
+        names = {"TableName": LEDGER, "IndexName": "pending", "KeyConditionExpression": condition}
         if any(request[name] != value for name, value in names.items()) or request.get("ConsistentRead"):
             pytest.fail("a query that the index would not take")
+        if request.get("Limit", 1) < 1 or ("Select" in request and "ProjectionExpression" in request):
+            pytest.fail("a query that DynamoDB would not take")
         if not self._world.is_lagging:
             self._world.sync()
         rows = self._matching(request)
-        most = request.get("Limit", self._world.most_counted)
+        most = min(request.get("Limit", 10**9), self._world.most_counted)
         answer: dict[str, Any] = {"Count": len(rows[:most]), "ScannedCount": len(rows[:most])}
         if request.get("Select") != "COUNT":
             wanted = request["ProjectionExpression"].split(", ")
@@ -116,14 +148,12 @@ class _IndexedDatabase:
 
     def _matching(self, request: Mapping[str, Any]) -> list[Request]:
         values = request["ExpressionAttributeValues"]
-        shard, first, last = values[":shard"]["S"], int(values[":from"]["N"]), int(values[":until"]["N"])
-        if first > last:
-            pytest.fail("bounds that DynamoDB would not take")
-        start = _place(request["ExclusiveStartKey"]) if "ExclusiveStartKey" in request else (-1, "")
+        shard, last = values[":shard"]["S"], int(values.get(":until", {"N": str(10**15)})["N"])
+        start = _place(request["ExclusiveStartKey"]) if "ExclusiveStartKey" in request else (-(10**15), "")
         places = sorted(
             (created_ms, event_id)
             for event_id, (of, created_ms) in self._world.shown.items()
-            if of == shard and first <= created_ms <= last and (created_ms, event_id) > start
+            if of == shard and created_ms <= last and (created_ms, event_id) > start
         )
         return [
             {"event_id": {"S": event_id}, "pending_shard": {"S": shard}, "created_at": {"N": str(created_ms)}}

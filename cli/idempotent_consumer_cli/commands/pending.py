@@ -11,7 +11,14 @@ from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import DURATION, spoken
 from idempotent_consumer_cli.options import operator_command
-from idempotent_consumer_cli.pending_rows import Listed, PendingRow, count, list_rows, open_pending, stale_until_ms
+from idempotent_consumer_cli.pending_rows import (
+    Listed,
+    PendingRow,
+    list_rows,
+    open_pending,
+    stale_until_ms,
+    until_ms,
+)
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
@@ -28,12 +35,12 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
     now_ms = clock.now_ms()
     table = consumer.settings.ledger_table
     rows = open_pending(session.dynamodb, table, screen)
-    until_ms = now_ms - older_than * 1000
+    latest_ms = until_ms(now_ms, older_than)
     with screen.progress("Reading pending rows", limit) as bar:
-        listed = list_rows(Ledger(session.dynamodb, table), rows.oldest_first(until_ms), limit, bar.update)
-    stale_ms = min(until_ms, stale_until_ms(consumer, now_ms))
+        listed = list_rows(Ledger(session.dynamodb, table), rows.oldest_first(latest_ms), limit, bar.update)
+    stale_ms = min(latest_ms, stale_until_ms(consumer, now_ms))
     if listed.is_cut:
-        total, stale = count(rows, until_ms), count(rows, stale_ms)
+        total, stale = rows.count(latest_ms), rows.count(stale_ms)
     else:
         total, stale = len(listed.rows), sum(row.created_ms <= stale_ms for row in listed.rows)
     verdict = _verdict(consumer, total, stale, older_than)

@@ -15,7 +15,7 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import DURATION, spoken
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.pending_rows import PendingRow, PendingSource, endless, list_rows, open_pending
+from idempotent_consumer_cli.pending_rows import PendingRow, PendingSource, endless, list_rows, open_pending, until_ms
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
@@ -55,19 +55,19 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
             f"The visibility timeout is {spoken(consumer.visibility_seconds)}: a younger event may be in work, and is "
             "then announced twice."
         )
-    until_ms = clock.now_ms() - older_than * 1000
+    latest_ms = until_ms(clock.now_ms(), older_than)
     rows = open_pending(session.dynamodb, consumer.settings.ledger_table, screen)
     if dry_run:
-        return _list(session, consumer, screen, rows, until_ms)
+        return _list(session, consumer, screen, rows, latest_ms)
     # A topic takes messages in its own Region only.
     outbox = Outbox(session.client("sns", topic_arn.split(":")[3]), topic_arn)
     ledger = Ledger(session.dynamodb, consumer.settings.ledger_table)
-    reconciler = Reconciler(rows, ledger, outbox, consumer.settings.ttl_window_seconds, clock.now_ms)
-    run = _run(reconciler, screen, until_ms)
+    reconciler = Reconciler(rows.for_reconciler, ledger, outbox, consumer.settings.ttl_window_seconds, clock.now_ms)
+    run = _run(reconciler, screen, latest_ms)
     return _report(run, consumer, screen)
 
 
-def _run(reconciler: Reconciler, screen: Screen, until_ms: int) -> Reconciliation:
+def _run(reconciler: Reconciler, screen: Screen, latest_ms: int) -> Reconciliation:
     latest = Reconciliation()
     with screen.progress("Publishing") as bar:
 
@@ -78,7 +78,7 @@ def _run(reconciler: Reconciler, screen: Screen, until_ms: int) -> Reconciliatio
             bar.update(done, max(run.stale, done), f"{len(run.left):,} left" if run.left else "")
 
         try:
-            return reconciler.run(until_ms, endless(), follow)
+            return reconciler.run(latest_ms, endless(), follow)
         except KeyboardInterrupt:
             raise Interrupted(_how_far(latest)) from None
 
@@ -147,12 +147,12 @@ def _advice(why: str, consumer: Consumer) -> str:
     return text
 
 
-def _list(session: Session, consumer: Consumer, screen: Screen, rows: PendingSource, until_ms: int) -> int:
+def _list(session: Session, consumer: Consumer, screen: Screen, rows: PendingSource, latest_ms: int) -> int:
     """What a run would publish. Nothing is left to be done by it, so its exit code is 0."""
     now_ms = clock.now_ms()
     ledger = Ledger(session.dynamodb, consumer.settings.ledger_table)
     with screen.progress("Reading pending rows") as bar:
-        listed = list_rows(ledger, rows.oldest_first(until_ms), None, bar.update)
+        listed = list_rows(ledger, rows.oldest_first(latest_ms), None, bar.update)
     if listed.rows:
         screen.table(
             f"To be published for {consumer.name}",

@@ -110,7 +110,7 @@ def _sample(verifier: Verifier, size: int, demands_rows: bool, results: _Results
 
 def _about(expected: int | None, seen: int) -> int | None:
     """DynamoDB's own count is hours old."""
-    return expected if expected is not None and seen <= expected else None
+    return None if expected is None else max(expected, seen)
 
 
 def _how_far(judge: Judge, results: _Results) -> str:
@@ -135,7 +135,11 @@ def _report(
         ("business rows", "without event_committed_at: age unknown, not judged", counts.ageless),
         ("business rows", "of others, or without event id: not judged", counts.others),
     ]
-    screen.table(f"Rows {'sampled' if is_sample else 'read'}", ["table", "rows", "count"], looked_at)
+    screen.table(
+        f"Rows {'sampled' if is_sample else 'read'}",
+        ["table", "rows", "count"],
+        [line for line in looked_at if line[2] or line[1].endswith("compared")],
+    )
     if results.first:
         screen.table(
             "Disagreements",
@@ -147,7 +151,7 @@ def _report(
     if unchecked:
         screen.say(f"Not checked: whether each event in the ledger has its business row: {unchecked}.")
     if counts.pending:
-        screen.say(f"{counts.pending:,} of the ledger rows are pending, which is no disagreement.")
+        screen.say(f"Pending among the ledger rows: {counts.pending:,}, which is no disagreement.")
     verdict = _verdict(results.count, is_sample, unchecked)
     screen.say(verdict)
     screen.emit(_summary(judge, results, consumer, is_sample, unchecked, verdict))
@@ -157,7 +161,7 @@ def _report(
 def _verdict(disagreements: int, is_sample: bool, unchecked: str | None) -> str:
     if disagreements:
         noun = "disagreement" if disagreements == 1 else "disagreements"
-        return f"{disagreements:,} {noun}: rows were deleted or written by others, or the window was changed."
+        return f"{disagreements:,} {noun}. Rows that were deleted, and a window that was raised, show as such too."
     scope = "In the sample, ledger" if is_sample else "Ledger"
     return f"{scope} and business table agree{', as far as they can be compared' if unchecked else ''}."
 

@@ -1,0 +1,132 @@
+"""`inspect`: each dead letter, why it is there, what the ledger knows of it, and what a replay will do."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import click
+
+from idempotent_consumer.aws import CALL_ERRORS
+from idempotent_consumer_cli.causes import Causes, read_causes
+from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.inspection import Inspection
+from idempotent_consumer_cli.letters import MOST_IN_FLIGHT, DeadLetters
+from idempotent_consumer_cli.lines import count
+from idempotent_consumer_cli.lookup import Lookup
+from idempotent_consumer_cli.opened import open_letter
+from idempotent_consumer_cli.options import Interrupted, operator_command
+from idempotent_consumer_cli.screen import Screen
+from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
+from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.tables import Tables
+
+_SHOWN_TO_PEOPLE = 100
+
+
+@click.command(name="inspect")
+@selection_options
+@click.option("--limit", type=click.IntRange(min=0), help="Letters shown; 100 in the table, all of them with --json.")
+@click.option("--values", "show_values", is_flag=True, help="Show the values that differ, not only their names.")
+@visibility_option
+@operator_command
+def command(
+    *,
+    session: Session,
+    consumer: Consumer,
+    screen: Screen,
+    selection: Selection,
+    limit: int | None,
+    show_values: bool,
+    visibility_seconds: int,
+) -> int:
+    """Show each dead letter: why it is there, what the ledger knows of it, and what a replay will do.
+
+    Reads the whole dead-letter queue and gives everything back; the summary counts all letters, also those not shown.
+    Of letters that SQS moved, the function's log tells the cause. Exit code 1 if there are letters.
+
+    \b
+    never seen            nothing of the event is written
+    blocked, never tried  FIFO: the same, and an earlier letter of its group stands before it
+    pending               written, not announced
+    sent                  written and announced
+    conflict              the ledger holds the event id with other content
+    """
+    if limit is None and not screen.as_json:
+        limit = _SHOWN_TO_PEOPLE
+    report = Inspection(
+        screen,
+        is_fifo=consumer.is_fifo,
+        limit=limit,
+        show_values=show_values,
+        receives=_receives(session, consumer),
+    )
+    with DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds) as dead:
+        try:
+            _read(dead, report, session, consumer, screen, selection)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"Stopped: {report.read:,} of about {dead.depth.total:,} letters were read, and all are given back."
+            ) from None
+        remarks = [*_remarks(dead, report, consumer), *selection.unmet_remark()]
+        until_ms = dead.now_ms()
+    causes = _causes(report, session, consumer, screen, until_ms)
+    return report.close(causes, remarks, dead.depth.total)
+
+
+def _read(
+    dead: DeadLetters, report: Inspection, session: Session, consumer: Consumer, screen: Screen, selection: Selection
+) -> None:
+    lookup = Lookup(Tables(session.dynamodb, consumer.settings), consumer, compares=True)
+    with screen.progress("Reading letters", dead.depth.total) as bar:
+        for page in dead.pages():
+            now_ms = dead.now_ms()
+            opened = [open_letter(letter, consumer.settings, is_fifo=consumer.is_fifo) for letter in page]
+            takes = partial(selection.takes, now_ms=now_ms)
+            for letter, prospect in lookup.foretell(opened, now_ms, takes):
+                report.add(letter, prospect, now_ms)
+            report.read += len(page)
+            bar.update(report.read, max(report.read, dead.depth.total), f"{report.letters:,} chosen")
+    total = dead.in_hand
+    with screen.progress("Giving them back", total) as bar:
+        dead.give_back(lambda done: bar.update(done, total))
+
+
+def _remarks(dead: DeadLetters, report: Inspection, consumer: Consumer) -> list[str]:
+    """Why some letters are not among those that were read."""
+    missing = dead.depth.total - report.read
+    remarks = []
+    if dead.is_over_limit:
+        remarks.append(f"SQS gives out {MOST_IN_FLIGHT:,} letters at a time: those beyond were not read.")
+    elif missing > 0 and consumer.is_fifo:
+        remarks.append(
+            f"{report.read:,} of about {dead.depth.total:,} letters were read: of a message group SQS gives out ten at "
+            "most until those are gone."
+        )
+    elif missing > 0:
+        remarks.append(f"About {count(missing, 'letter')} could not be read: another run has them in hand, or had.")
+    return remarks
+
+
+def _causes(report: Inspection, session: Session, consumer: Consumer, screen: Screen, until_ms: int) -> Causes | None:
+    """What the log says of the letters that SQS moved; None where there are none."""
+    if not report.moved:
+        return None
+    with screen.progress("Reading the log", len(report.moved)) as bar:
+        return read_causes(
+            session.logs,
+            consumer.log_group,
+            report.moved,
+            report.moved_from_ms,
+            until_ms,
+            lambda found: bar.update(found, len(report.moved)),
+        )
+
+
+def _receives(session: Session, consumer: Consumer) -> int | None:
+    """After how many receives SQS moves a message; None where the queue does not tell."""
+    try:
+        answer = session.sqs.get_queue_attributes(QueueUrl=consumer.queue_url, AttributeNames=["RedrivePolicy"])
+        return int(json.loads(answer["Attributes"]["RedrivePolicy"])["maxReceiveCount"])
+    except (*CALL_ERRORS, KeyError, TypeError, ValueError):
+        return None

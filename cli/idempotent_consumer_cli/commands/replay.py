@@ -1,0 +1,142 @@
+"""`replay`: send dead letters back to the queue, and tell what became of them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+from botocore.exceptions import ClientError
+
+from idempotent_consumer.aws import CALL_ERRORS, MISCONFIGURATIONS, error_code
+from idempotent_consumer_cli import pace
+from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.dropped import Sent
+from idempotent_consumer_cli.durations import DURATION
+from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer_cli.letters import DeadLetters
+from idempotent_consumer_cli.metrics import DIMENSION, NAMESPACE
+from idempotent_consumer_cli.options import Interrupted, operator_command
+from idempotent_consumer_cli.replaying import FromFile, FromQueue, Policy, Replay
+from idempotent_consumer_cli.screen import Screen
+from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
+from idempotent_consumer_cli.sending import Sender
+from idempotent_consumer_cli.session import Session
+
+_TEN_MINUTES = 600
+
+
+@click.command(name="replay")
+@selection_options
+@click.option("--all", "is_all", is_flag=True, help="All letters.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen to each letter; change nothing.")
+@click.option("--skip-refused", is_flag=True, help="Leave letters that would be refused again.")
+@click.option("--beyond-window", is_flag=True, help="Send letters too that the ledger may have forgotten.")
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Messages a second; as fast as they go.")
+@click.option("--wait", "is_waiting", is_flag=True, help="Wait, and tell what became of each letter.")
+@click.option("--timeout", type=DURATION, default=_TEN_MINUTES, show_default="10m", help="How long --wait waits.")
+@click.option("--quiet", "is_quiet", is_flag=True, help="No line for each letter.")
+@click.option(
+    "--from-drop",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Send the letters of a file that `drop` wrote; what is sent is noted in FILE.sent.",
+)
+@visibility_option
+@operator_command
+def command(
+    *,
+    session: Session,
+    consumer: Consumer,
+    screen: Screen,
+    selection: Selection,
+    is_all: bool,
+    dry_run: bool,
+    skip_refused: bool,
+    beyond_window: bool,
+    rate: float | None,
+    is_waiting: bool,
+    timeout: int,
+    is_quiet: bool,
+    from_drop: Path | None,
+    visibility_seconds: int,
+) -> int:
+    """Send dead letters back to the queue, and say before what will happen to each.
+
+    A letter keeps body, attributes and group, so its event keeps its identity: what is written already is not written
+    again. It is sent, then deleted; a run that was stopped is simply started again. On FIFO the letters of a group go
+    in order, each with its own message id as deduplication id.
+
+    An event that the ledger does not know, older than the time it remembers, is left where it is if nothing else
+    would keep it from being applied twice: with write mode upsert, and with code of your own.
+
+    Exit code 1 if a chosen letter is left or, with --wait, was refused again or is still under way.
+    """
+    if from_drop is None:
+        selection.require(is_all=is_all)
+    _check_kinds(consumer)
+    policy = Policy(skip_refused=skip_refused, beyond_window=beyond_window, dry_run=dry_run, is_quiet=is_quiet)
+    replay = Replay(session, consumer, screen, selection, policy)
+    sender = Sender(session.sqs, consumer.queue_url, pace.Pace(rate), is_fifo=consumer.is_fifo)
+    page = pace.Pace(rate).page(visibility_seconds / 2)
+    with ExitStack() as open_things:
+        dead = DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, replay.come_back)
+        open_things.enter_context(dead)
+        _check_move_tasks(session, screen, dead.arn)
+        if from_drop is None:
+            source = FromQueue(dead, page)
+        else:
+            sent = None if dry_run else open_things.enter_context(Sent(from_drop))
+            source = FromFile(from_drop, consumer.name, sent)
+        try:
+            replay.run(source, dead, sender)
+            if is_waiting and not dry_run:
+                replay.wait(dead, timeout)
+        except KeyboardInterrupt:
+            raise Interrupted(f"Stopped: {replay.how_far(dead)}") from None
+        except (*CALL_ERRORS, CommandError):
+            screen.note(replay.how_far(dead))
+            raise
+        finally:
+            _count(session, consumer, screen, replay.sent)
+        return replay.close(dead)
+
+
+def _check_kinds(consumer: Consumer) -> None:
+    if consumer.dead_letter_queue_url.endswith(".fifo") != consumer.is_fifo:
+        raise CommandError(
+            f"{consumer.queue_url} and {consumer.dead_letter_queue_url} are not of one kind: only one of them is a FIFO "
+            "queue. Apply the module again"
+        )
+
+
+def _check_move_tasks(session: Session, screen: Screen, dead_letter_queue_arn: str) -> None:
+    """Two that take letters from one queue would each get a part of them, and of a FIFO group its order is lost."""
+    try:
+        tasks = session.sqs.list_message_move_tasks(SourceArn=dead_letter_queue_arn, MaxResults=1)["Results"]
+    except ClientError as error:
+        if error_code(error) in MISCONFIGURATIONS:
+            screen.note(
+                f"Whether SQS's own redrive runs cannot be seen ({error_code(error)}): you need sqs:ListMessageMoveTasks."
+            )
+        return  # an emulator may not know the call
+    if any(task.get("Status") == "RUNNING" for task in tasks):
+        raise CommandError(
+            "SQS's own redrive of this dead-letter queue is running: wait for its end, or cancel it "
+            "(aws sqs cancel-message-move-task)"
+        )
+
+
+def _count(session: Session, consumer: Consumer, screen: Screen, sent: int) -> None:
+    """Put the metric, as best it can be."""
+    if not sent:
+        return
+    datum = {
+        "MetricName": "Replayed",
+        "Dimensions": [{"Name": DIMENSION, "Value": consumer.name}],
+        "Unit": "Count",
+        "Value": sent,
+    }
+    try:
+        session.cloudwatch.put_metric_data(Namespace=NAMESPACE, MetricData=[datum])
+    except CALL_ERRORS as error:
+        screen.note(f"The metric Replayed could not be put ({error_code(error)}); nothing else depends on it.")

@@ -1,0 +1,161 @@
+"""What `inspect` has found, letter by letter and in sum."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from idempotent_consumer_cli.causes import Causes
+from idempotent_consumer_cli.foresight import Fate, LedgerState, Prospect
+from idempotent_consumer_cli.lines import (
+    age,
+    count,
+    dead_since_ms,
+    difference_of,
+    document,
+    first_ms,
+    foretell,
+    in_order,
+    in_words,
+    name_of,
+)
+from idempotent_consumer_cli.opened import OpenedLetter
+from idempotent_consumer_cli.screen import Screen
+from idempotent_consumer_cli.selection import WITHOUT_REASON
+
+_THROTTLED = "throttled, or killed before it could write"
+
+
+class Inspection:
+    """Shows letters as they come, with --json, or in a table at the end; it keeps no bodies.
+
+    limit: how many are shown; None for all. receives: after how many SQS moves a message, where that is known. read:
+    letters that were read, chosen or not. moved: message ids of those that SQS moved for a failure of their own.
+    """
+
+    def __init__(
+        self, screen: Screen, *, is_fifo: bool, limit: int | None, show_values: bool, receives: int | None
+    ) -> None:
+        self._screen = screen
+        self._is_fifo = is_fifo
+        self._limit = limit
+        self._show_values = show_values
+        self._receives = receives
+        self._rows: list[Sequence[Any]] = []
+        self._by_reason: Counter[str | None] = Counter()
+        self._by_state: Counter[LedgerState] = Counter()
+        self._by_fate: Counter[Fate] = Counter()
+        self.read = 0
+        self.moved: set[str] = set()
+        self.moved_from_ms = 0
+
+    @property
+    def letters(self) -> int:
+        """How many were chosen."""
+        return self._by_fate.total()
+
+    def add(self, opened: OpenedLetter, prospect: Prospect, now_ms: int) -> None:
+        """now_ms: on SQS's clock."""
+        letter = opened.letter
+        if self._limit is None or self.letters < self._limit:
+            self._show(opened, prospect, now_ms)
+        self._by_reason[letter.reason] += 1
+        self._by_state[prospect.state] += 1
+        self._by_fate[prospect.fate] += 1
+        if letter.reason is None and prospect.state is not LedgerState.BLOCKED:
+            self.moved_from_ms = min(letter.sent_ms, self.moved_from_ms) if self.moved else letter.sent_ms
+            self.moved.add(letter.message_id)
+
+    def close(self, causes: Causes | None, remarks: Sequence[str], total: int) -> int:
+        """Show the rest and the sums. total: letters in the queue, roughly, chosen or not. Returns the exit code."""
+        why = _why(causes, self.moved) if causes is not None else []
+        if causes is not None:
+            remarks = [*remarks, *_log_remarks(causes, len(self.moved))]
+        self._screen.emit(self._summary(why, remarks))
+        if self._rows:
+            self._screen.table("Dead letters", self._columns(), self._rows)
+        if self._limit is not None and self.letters > self._limit:
+            self._screen.say(f"The first {self._limit:,} of {self.letters:,} are shown: --limit shows more.")
+        if self.letters:
+            reasons = {in_words(reason, self._receives): number for reason, number in self._by_reason.most_common()}
+            self._screen.say(f"Reasons:  {_sum(reasons)}")
+            self._screen.say(f"Ledger:   {_sum({state.value: n for state, n in in_order(self._by_state)})}")
+            self._screen.say(f"A replay: {_sum({fate.value: n for fate, n in in_order(self._by_fate)})}")
+        if why:
+            self._screen.table("Why SQS moved them", ("reason", "detail", "letters"), why)
+        for remark in remarks:
+            self._screen.say(remark)
+        self._screen.say(self._verdict(total))
+        return 1 if self.letters or (total and not self.read) else 0
+
+    def _show(self, opened: OpenedLetter, prospect: Prospect, now_ms: int) -> None:
+        if self._screen.as_json:
+            self._screen.emit(document(opened, prospect, now_ms, is_fifo=self._is_fifo, show_values=self._show_values))
+            return
+        letter = opened.letter
+        reason = in_words(letter.reason, self._receives) + (f": {letter.detail}" if letter.detail else "")
+        difference = difference_of(prospect.decisive, show_values=self._show_values)
+        row = [
+            name_of(prospect),
+            reason,
+            letter.receive_count,
+            age(now_ms, first_ms(opened, prospect)),
+            age(now_ms, dead_since_ms(letter, is_fifo=self._is_fifo)),
+            prospect.state.value,
+            foretell(prospect) + (f"; {difference}" if difference else ""),
+        ]
+        self._rows.append([*row[:5], letter.group, *row[5:]] if self._is_fifo else row)
+
+    def _columns(self) -> list[str]:
+        group = ["group"] if self._is_fifo else []
+        return ["event", "reason", "receives", "age", "dead for", *group, "ledger", "a replay"]
+
+    def _summary(self, why: Sequence[tuple[str, str, int]], remarks: Sequence[str]) -> Mapping[str, Any]:
+        return {
+            "kind": "summary",
+            "letters": self.letters,
+            "read": self.read,
+            "by_reason": {reason or WITHOUT_REASON: number for reason, number in self._by_reason.most_common()},
+            "by_ledger": {state.code: number for state, number in in_order(self._by_state)},
+            "by_replay": {fate.code: number for fate, number in in_order(self._by_fate)},
+            "why": [{"reason": reason, "detail": detail, "letters": number} for reason, detail, number in why],
+            "remarks": list(remarks),
+        }
+
+    def _verdict(self, total: int) -> str:
+        if not self.read and total:
+            return (
+                f"The {count(total, 'letter')} could not be read: another run has them in hand. Try again in a minute."
+            )
+        if not self.read:
+            return "The dead-letter queue is empty."
+        if not self.letters:
+            return f"None of the {count(self.read, 'letter')} is chosen."
+        return f"{count(self.letters, 'letter')}: `replay` sends them back, `drop` deletes them."
+
+
+def _why(causes: Causes, moved: set[str]) -> list[tuple[str, str, int]]:
+    """Reason, detail and number of letters, the most frequent first."""
+    known = Counter((cause.reason, cause.detail) for cause in causes.by_message.values())
+    why = [(reason, detail, number) for (reason, detail), number in known.most_common()]
+    rest = len(moved) - len(causes.by_message)
+    if not rest or causes.problem:
+        return why
+    if causes.anonymous:
+        lines = ", ".join(f"{count(number, 'line')} {reason}" for reason, number in causes.anonymous.most_common())
+        return [*why, ("named by lines without a message id", lines, rest)]
+    stopped = f"the function was stopped for its timeout {count(causes.timeouts, 'time')}, or {_THROTTLED}"
+    return [*why, ("no line in the log", stopped if causes.timeouts else _THROTTLED, rest)]
+
+
+def _log_remarks(causes: Causes, moved: int) -> list[str]:
+    unknown = count(moved - len(causes.by_message), "letter")
+    remarks = [f"Why SQS moved {unknown} is not known: {causes.problem}."] if causes.problem else []
+    if causes.is_partial:
+        remarks.append("The log is longer than what was read of it: older causes may be missing.")
+    return remarks
+
+
+def _sum(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {what}" for what, number in counts.items())

@@ -1,0 +1,87 @@
+"""The alarms and the dashboard look at the metrics that the functions really publish, under their real dimensions.
+
+A custom metric whose name is misspelt in an alarm is no error anywhere: the alarm just never goes off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from idempotent_consumer.aws import Clients
+from idempotent_consumer.reconciler import ScheduledReconciler
+from idempotent_consumer.settings import ReconcilerSettings
+from tests.handler.support import Cloud, Context, record
+from tests.plan.support import Plan
+
+Metric = tuple[str, str, tuple[tuple[str, str], ...]]
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    with mock_aws():
+        yield Cloud(Clients.create(), pending_index=True)
+
+
+@pytest.fixture
+def published(pipeline: Plan, cloud: Cloud, capsys: pytest.CaptureFixture[str]) -> dict[Metric, str]:
+    """The metrics of one call of the worker and one run of the reconciler, with their units.
+
+    Both are named as the planned consumer; tests/e2e sees that the name gets into their environment.
+    """
+    (name,) = pipeline.values("module.minimal.module.queue.aws_sqs_queue.intake", "name")
+    cloud.deliver(record("m-1", {"id": "o-1"}), CONSUMER_NAME=name)
+    environment = cloud.environment(CONSUMER_NAME=name, RECONCILER_THRESHOLD_SECONDS="900")
+    ScheduledReconciler(ReconcilerSettings.from_environment(environment), cloud.clients).handle(Context(cloud))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 2
+    return {metric: unit for line in lines for metric, unit in metrics_of(line)}
+
+
+def test_each_alarm_on_a_custom_metric_is_on_one_that_is_published(
+    pipeline: Plan, published: Mapping[Metric, str]
+) -> None:
+    prefix = "module.minimal.module.alarms.aws_cloudwatch_metric_alarm.consumer"
+    alarms = {
+        name.split('"')[1]: pipeline.after(name)
+        for name in pipeline.created()
+        if name.startswith(prefix) and pipeline.after(name)["namespace"] == "IdempotentConsumer"
+    }
+    assert sorted(alarms) == ["conflicts", "misconfigured", "rejected", "stale-pending"]
+    for alarm in alarms.values():
+        dimensions = tuple(sorted(alarm["dimensions"].items()))
+        assert (alarm["namespace"], alarm["metric_name"], dimensions) in published
+
+
+def test_the_lines_give_each_metric_that_the_readme_explains(published: Mapping[Metric, str]) -> None:
+    assert {name: unit for (_, name, _), unit in published.items()} == {
+        "Applied": "Count",
+        "Blocked": "Count",
+        "Conflicts": "Count",
+        "Duplicates": "Count",
+        "EventAge": "Milliseconds",
+        "Ignored": "Count",
+        "Misconfigured": "Count",
+        "OldestPendingAge": "Milliseconds",
+        "ReceiveCount": "Count",
+        "Reconciled": "Count",
+        "Rejected": "Count",
+        "Resumed": "Count",
+        "Retries": "Count",
+        "StalePending": "Count",
+        "Superseded": "Count",
+    }
+
+
+def metrics_of(line: Mapping[str, Any]) -> Iterator[tuple[Metric, str]]:
+    """What CloudWatch makes of a line in the embedded metric format."""
+    for group in line["_aws"]["CloudWatchMetrics"]:
+        for names in group["Dimensions"]:
+            dimensions = tuple(sorted((name, line[name]) for name in names))
+            for metric in group["Metrics"]:
+                assert metric["Name"] in line
+                yield (group["Namespace"], metric["Name"], dimensions), metric["Unit"]
