@@ -277,6 +277,11 @@ The emulator is still up at {endpoint}. Look around:
   {aws} sqs receive-message --queue-url {consumer.subscriber_url} --message-attribute-names All
   {aws} logs filter-log-events --log-group-name {outputs["log_group_name"]}
 
+What its operators have, with the same variables:
+
+  .venv/bin/idempotent-consumer status --name orders
+  .venv/bin/idempotent-consumer inspect --name orders
+
 Without the AWS command line, in .venv/bin/python with the same variables:
 
   import boto3; print(boto3.resource("dynamodb").Table("{consumer.business}").scan(Limit=3)["Items"])

@@ -152,6 +152,20 @@ class DeadLetters:
         """How much is in the queue now, roughly."""
         return _depth(self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=list(_COUNTS))["Attributes"])
 
+    def unread(self, read: int, *, is_fifo: bool) -> list[str]:
+        """A line on letters that were not read, if some were not. read: how many were; to be asked at the end."""
+        if self.is_over_limit:
+            return [f"SQS gives out {MOST_IN_FLIGHT:,} letters at a time: those beyond were not read."]
+        # Both figures are rough. What only one of them misses may be long gone, or new.
+        missing = min(self.depth.total - read, self.read_depth().total - self.in_hand)
+        if missing <= 0:
+            return []
+        if is_fifo and self.in_hand:
+            why = "of a message group SQS gives out ten at most, until those are gone"
+        else:
+            why = "another run has the others in hand, or had. Try again in a minute"
+        return [f"{read:,} of about {read + missing:,} letters were read: {why}."]
+
     def _receive(self, size: int) -> list[Letter]:
         try:
             answer = self._sqs.receive_message(

@@ -1,21 +1,17 @@
-"""Sends letters back, and follows what becomes of them."""
+"""Sends letters back, says before what will happen to each, and follows what becomes of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Protocol
 
 from idempotent_consumer_cli import pace
 from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.dropped import Sent, read_pages, sent_before
 from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.foresight import Fate, Prospect
 from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.letters import MOST_IN_FLIGHT, DeadLetters
+from idempotent_consumer_cli.letters import DeadLetters
 from idempotent_consumer_cli.lines import (
     count,
     document,
@@ -33,16 +29,18 @@ from idempotent_consumer_cli.outcome import Became, Followed, Outcomes
 from idempotent_consumer_cli.screen import Bar, Screen
 from idempotent_consumer_cli.selection import Selection
 from idempotent_consumer_cli.sending import Sender
-from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.sources import Source
 from idempotent_consumer_cli.tables import Tables
 
 _WOULD_BE_REFUSED = "would be refused again"
-_BEYOND_WINDOW = "may have been applied before the ledger forgot it (--beyond-window sends it)"
+_BEYOND_WINDOW = "may have been applied before the ledger forgot it: --beyond-window sends it"
 _NOT_SENT = "could not be sent"
-# What is listed of those that were refused again.
+# How many of those refused again are listed.
 _MOST_LISTED = 100
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 3.0
+
+_Foretold = tuple[OpenedLetter, Prospect]
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,7 @@ class Policy:
     beyond_window: bool = False
     dry_run: bool = False
     is_quiet: bool = False
+    is_followed: bool = False
 
     def why_left(self, prospect: Prospect) -> str | None:
         """Why a letter is left where it is; None where it is sent."""
@@ -63,98 +62,181 @@ class Policy:
         return None
 
 
-class Source(Protocol):
-    """Where letters come from. total: how many there are, roughly; None where that is not known."""
-
-    @property
-    def total(self) -> int | None: ...
-
-    def pages(self) -> Iterator[list[Letter]]: ...
-
-    def settle(self, message_ids: Iterable[str]) -> None:
-        """These have been sent."""
-
-
-class FromQueue:
-    """The dead-letter queue: what has been sent is deleted. page: letters received together."""
-
-    def __init__(self, dead: DeadLetters, page: int, *, is_patient: bool) -> None:
-        self._dead = dead
-        self._page = page
-        self._is_patient = is_patient
-
-    @property
-    def total(self) -> int | None:
-        return self._dead.depth.total
-
-    def pages(self) -> Iterator[list[Letter]]:
-        return self._dead.pages(self._page, is_patient=self._is_patient)
-
-    def settle(self, message_ids: Iterable[str]) -> None:
-        self._dead.remove(message_ids)
-
-
-class FromFile:
-    """A file that `drop` wrote: what has been sent is noted beside it, and not sent again. sent: None for a dry run."""
-
-    total = None
-
-    def __init__(self, file: Path, consumer_name: str, sent: Sent | None) -> None:
-        self._file = file
-        self._consumer_name = consumer_name
-        self._sent = sent
-
-    def pages(self) -> Iterator[list[Letter]]:
-        before = self._sent.ids if self._sent is not None else sent_before(self._file)
-        for page in read_pages(self._file, self._consumer_name):
-            unsent = [letter for letter in page if letter.message_id not in before]
-            if unsent:
-                yield unsent
-
-    def settle(self, message_ids: Iterable[str]) -> None:
-        if self._sent is not None:
-            self._sent.add(message_ids)
-
-
 class Replay:
-    """One run. read, chosen, sent: letters so far."""
+    """One run. read, sent: letters so far."""
 
     def __init__(
-        self, session: Session, consumer: Consumer, screen: Screen, selection: Selection, policy: Policy
+        self, consumer: Consumer, tables: Tables, sender: Sender, screen: Screen, selection: Selection, policy: Policy
     ) -> None:
-        tables = Tables(session.dynamodb, consumer.settings)
         self._consumer = consumer
+        self._sender = sender
         self._screen = screen
         self._selection = selection
         self._policy = policy
         self._lookup = Lookup(tables, consumer)
         self._outcomes = Outcomes(tables, self._tell)
-        self._is_waiting = False
         self._fates: Counter[Fate] = Counter()
         self._left: Counter[str] = Counter()
-        self._refused: list[str] = []
+        self._refused: list[Followed] = []
         self._remarks: list[str] = []
         self.read = 0
         self.sent = 0
-
-    @property
-    def chosen(self) -> int:
-        return self._fates.total() + self._left.total()
 
     def come_back(self, letter: Letter) -> None:
         """A letter that came into the dead-letter queue after the run began."""
         self._outcomes.come_back(letter)
 
-    def run(self, source: Source, dead: DeadLetters, sender: Sender, *, is_followed: bool) -> None:
-        """Send all chosen letters. is_followed: what becomes of them will be asked."""
-        what = "Looking" if self._policy.dry_run else "Replaying"
-        with self._screen.progress(what, source.total) as bar:
+    def run(self, source: Source, dead: DeadLetters) -> None:
+        """Send all chosen letters."""
+        with self._screen.progress("Looking" if self._policy.dry_run else "Replaying", source.total) as bar:
             for page in source.pages():
                 sendable = self._foretell(page, dead.now_ms())
-                if not self._policy.dry_run and sendable:
-                    dead.wait_for_newcomers()
-                    self._send(sendable, source, sender, is_followed, bar)
+                if not self._policy.dry_run:
+                    self._send(sendable, source, dead, bar)
                 self.read += len(page)
-                self._show_progress(bar, source)
-"""
-"""
+                self._follow(bar, source)
+
+    def wait(self, dead: DeadLetters, timeout: int) -> None:
+        """Ask the ledger and the dead-letter queue until it is known what became of each letter, or for `timeout`
+        seconds.
+        """
+        deadline, pause = pace.monotonic() + timeout, _FIRST_PAUSE_SECONDS
+        with self._screen.progress("Waiting", self.sent) as bar:
+            self._outcomes.ask()
+            while self._outcomes.open and pace.monotonic() < deadline:
+                if self._consumer.is_fifo:
+                    # A letter in hand hides those behind it in its group.
+                    dead.give_back()
+                dead.look()
+                self._outcomes.ask()
+                bar.update(self.sent - self._outcomes.open, self.sent, listed(self._outcomes.counts))
+                pace.sleep(pause)
+                pause = min(_LONGEST_PAUSE_SECONDS, 1.5 * pause)
+        self._outcomes.give_up()
+
+    def note_unread(self, dead: DeadLetters) -> None:
+        """Note letters of the queue that were not read. To be called when the reading has ended."""
+        self._remarks += dead.unread(self.read, is_fifo=self._consumer.is_fifo)
+
+    def how_far(self, dead: DeadLetters, *, is_from_file: bool) -> str:
+        """What is done, for one who stops."""
+        done = count(self.sent, "letter")
+        if is_from_file:
+            return f"{done} sent, and noted. Run it again to go on."
+        kept = f", {dead.undeleted:,} of them not deleted" if dead.undeleted else " and deleted"
+        left = max(0, dead.depth.total - self.sent + dead.undeleted)
+        waiting = (
+            f" Of {count(self._outcomes.open, 'letter')} it is not known what became." if self._outcomes.open else ""
+        )
+        return f"{done} sent{kept}; about {left:,} are left in the dead-letter queue. Run it again to go on.{waiting}"
+
+    def close(self, dead: DeadLetters) -> int:
+        """Give back what is left, and show the sums; returns the exit code."""
+        in_hand = dead.in_hand
+        with self._screen.progress("Giving back the others", in_hand) as bar:
+            dead.give_back(lambda done: bar.update(done, in_hand))
+        if dead.undeleted:
+            self._remarks.append(
+                f"{count(dead.undeleted, 'letter')} sent, but not deleted: the next replay sends them once more, which "
+                "the ledger absorbs."
+            )
+        self._remarks += self._selection.unmet_remark()
+        outcomes = self._outcomes.counts
+        is_done = not (self._left or self._remarks or outcomes[Became.REFUSED] or outcomes[Became.UNDER_WAY])
+        self._screen.emit(self._summary(is_done))
+        self._say_sums()
+        return 0 if is_done else 1
+
+    def _foretell(self, page: list[Letter], now_ms: int) -> list[_Foretold]:
+        opened = [open_letter(letter, self._consumer.settings, is_fifo=self._consumer.is_fifo) for letter in page]
+        sendable = []
+        for each, prospect in self._lookup.foretell(
+            opened,
+            now_ms,
+            partial(self._selection.takes, now_ms=now_ms),
+            lambda prospect: self._policy.why_left(prospect) is not None,
+        ):
+            why_left = self._policy.why_left(prospect)
+            self._announce(each, prospect, why_left, now_ms)
+            if why_left is None:
+                self._fates[prospect.fate] += 1
+                sendable.append((each, prospect))
+            else:
+                self._left[why_left] += 1
+        return sendable
+
+    def _announce(self, opened: OpenedLetter, prospect: Prospect, why_left: str | None, now_ms: int) -> None:
+        if self._policy.is_quiet:
+            return
+        if self._screen.as_json:
+            line = document(opened, prospect, now_ms, is_fifo=self._consumer.is_fifo)
+            self._screen.emit({**line, "left": why_left})
+            return
+        age = (now_ms - first_ms(opened, prospect)) / 1000
+        old = f", {spoken(age)} old" if age > self._consumer.settings.ttl_window_seconds else ""
+        what = foretell(prospect) if why_left is None else f"is left, it {why_left}"
+        self._screen.say(f"{name_of(prospect)}{old}: {what}")
+
+    def _send(self, foretold: list[_Foretold], source: Source, dead: DeadLetters, bar: Bar) -> None:
+        of_message = {opened.letter.message_id: (opened, prospect) for opened, prospect in foretold}
+        if foretold:
+            dead.wait_for_newcomers()
+        for batch in self._sender.batches([opened.letter for opened, _ in foretold]):
+            failures = self._sender.send(batch)
+            sent = [letter.message_id for letter in batch if letter.message_id not in failures]
+            self.sent += len(sent)
+            if self._policy.is_followed:
+                for message_id in sent:
+                    self._outcomes.follow(*of_message[message_id])
+            source.settle(sent)
+            for message_id, why in failures.items():
+                self._fail(of_message[message_id][1], why)
+            self._follow(bar, source)
+
+    def _fail(self, prospect: Prospect, why: str) -> None:
+        self._fates[prospect.fate] -= 1
+        self._left[_NOT_SENT] += 1
+        self._screen.say(f"{name_of(prospect)}: not sent ({why})")
+        self._screen.emit({"kind": "failure", "message_id": prospect.message_id, "reason": why})
+
+    def _follow(self, bar: Bar, source: Source) -> None:
+        total = None if source.total is None else max(self.read, self.sent, source.total)
+        done = f"{self.sent:,} sent" if not self._policy.dry_run else f"{self._fates.total():,} chosen"
+        bar.update(max(self.read, self.sent), total, f"{done}, {self._left.total():,} left")
+
+    def _tell(self, followed: Followed) -> None:
+        if not self._policy.is_quiet:
+            self._screen.emit(outcome_document(followed))
+        if followed.became is Became.REFUSED and len(self._refused) < _MOST_LISTED:
+            self._refused.append(followed)
+
+    def _summary(self, is_done: bool) -> dict[str, object]:
+        return {
+            "kind": "summary",
+            "dry_run": self._policy.dry_run,
+            "read": self.read,
+            "sent": self.sent,
+            "by_replay": {fate.code: number for fate, number in in_order(self._fates)},
+            "left": dict(self._left),
+            "outcomes": {became.code: number for became, number in in_order(self._outcomes.counts)},
+            "remarks": self._remarks,
+            "done": is_done,
+        }
+
+    def _say_sums(self) -> None:
+        for why, number in self._left.most_common():
+            self._screen.say(f"{count(number, 'letter')} left: {why}.")
+        for remark in self._remarks:
+            self._screen.say(remark)
+        if self._refused:
+            rows = [(name(each.event_ids, each.message_id), each.reason, each.detail) for each in self._refused]
+            self._screen.table("Refused again", ("event", "reason", "detail"), rows)
+        fates = listed(+self._fates) or "nothing to do"
+        if self._policy.dry_run:
+            self._screen.say(f"{count(self._fates.total(), 'letter')} would be sent: {fates}. Nothing was changed.")
+        elif not self.sent:
+            self._screen.say("Nothing was sent.")
+        elif self._policy.is_followed:
+            self._screen.say(f"{count(self.sent, 'letter')} sent: {listed(self._outcomes.counts)}.")
+        else:
+            self._screen.say(f"{count(self.sent, 'letter')} sent: {fates}.")

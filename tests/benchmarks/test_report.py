@@ -40,8 +40,8 @@ def test_the_markdown_holds_both_tables_and_how_they_were_made() -> None:
         "notification nowhere: where a process dies in between, a row is there that nobody hears of, until the message "
         "comes back and all is done again. This module writes all three in one transaction, whose writes count twice: "
         "in DynamoDB units 5 write instead of 3 write for a new event of 0.3 KB, 13 write instead of 4 write for one "
-        "of 2 KB (two for each KB of the row, three for each KB of the ledger row, which holds the notification, and two for "
-        "the reconciler's index), 1 read instead of 1 write for a redelivered one.\n"
+        "of 2 KB (two for each KB of the row, three for each KB of the ledger row, which holds the notification, and "
+        "two for the reconciler's index), 1 read instead of 1 write for a redelivered one.\n"
     )
 
 

@@ -37,10 +37,10 @@ def test_each_pending_event_is_listed_oldest_first(either: World) -> None:
     assert run.exit_code == 1
     assert run.stdout.splitlines() == [
         "Pending events of orders",
-        "┏━━━━━━━━━━┳━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━┓".ljust(85),
+        "┏━━━━━━━━━━┳━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━┓",
         "┃ event id ┃ age   ┃ committed at              ┃ last message id ┃ notification bytes ┃",
         "┡━━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━┩",
-        "│ older    │ 1h 2m │ 2030-01-02T02:02:01+00:00 │ m-1             │ 52                 │",
+        "│ older    │ 1h 2m │ 2030-01-02T02:02:01+00:00 │ m-1             │ 47                 │",
         "│ younger  │ 1m    │ 2030-01-02T03:03:06+00:00 │ m-2             │ 37                 │",
         "└──────────┴───────┴───────────────────────────┴─────────────────┴────────────────────┘",
         "1 pending for longer than the visibility timeout (3m): publish them with idempotent-consumer reconcile --name "

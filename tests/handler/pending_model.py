@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from idempotent_consumer.aws import Budget
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.reconciler import ScheduledReconciler
 from idempotent_consumer.settings import ReconcilerSettings
-from tests.handler.support import LEDGER, QUERY, Item
+from tests.handler.support import HIDE, LEDGER, QUERY, Item
 from tests.handler.table_model import Effect, Request, World
 
 CONDITIONS = {
@@ -71,7 +71,8 @@ class IndexedWorld(World):
         self.is_lagging = False
         self.most_counted = 10_000
         self.shown: dict[str, tuple[str, int]] = {}
-        self.clients = replace(self.clients, dynamodb=_IndexedDatabase(self, self.clients.dynamodb))
+        database = _IndexedDatabase(self, self.clients.dynamodb)
+        self.clients = replace(self.clients, dynamodb=database, sqs_short=_IntakeQueue(self))
 
     def add(self, *rows: Item) -> None:
         for row in rows:
@@ -159,6 +160,20 @@ class _IndexedDatabase:
             {"event_id": {"S": event_id}, "pending_shard": {"S": shard}, "created_at": {"N": str(created_ms)}}
             for created_ms, event_id in places
         ]
+
+
+class _IntakeQueue:
+    def __init__(self, world: IndexedWorld) -> None:
+        self._world = world
+
+    def change_message_visibility_batch(self, **request: Any) -> Any:
+        return self._world.call(HIDE, request, self._hide)
+
+    def _hide(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        handles = {entry["ReceiptHandle"] for entry in Entries}
+        if not 1 <= len(Entries) <= 10 or not QueueUrl or len(handles) < len(Entries):
+            pytest.fail("entries that SQS would not take")
+        return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
 
 
 def _place(key: Mapping[str, Any]) -> tuple[int, str]:

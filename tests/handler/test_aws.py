@@ -59,6 +59,30 @@ def test_step_starts_only_if_its_call_ends_in_time(remaining_ms: int, call: bool
     assert (budget.allows_call(), budget.allows_commit()) == (call, commit)
 
 
+@pytest.mark.case("C65")
+def test_client_for_what_can_be_missed_gives_up_soon_and_does_not_try_again(clients: Clients) -> None:
+    config = clients.sqs_short.meta.config
+    assert (config.connect_timeout, config.read_timeout) == (0.5, 1)
+    assert config.retries["total_max_attempts"] == 1
+    assert aws.SHORT_CALL_MS == 1_500
+
+
+@pytest.mark.case("C55", "C65")
+@pytest.mark.parametrize(
+    ("remaining_ms", "allowed"), [(30_000, True), (2_000, True), (1_999, False), (0, False), (-1, False)]
+)
+def test_short_call_starts_only_if_it_ends_in_time(remaining_ms: int, allowed: bool) -> None:
+    assert Budget(_Time(remaining_ms)).allows_short_call() is allowed
+
+
+@pytest.mark.parametrize(("remaining_ms", "allowed"), [(19_500, True), (19_499, False)])
+def test_commit_leaves_the_time_that_settling_took(remaining_ms: int, allowed: bool) -> None:
+    budget = Budget(_Time(remaining_ms))
+    budget.observe_settling(11_500)
+    budget.observe_settling(100)
+    assert budget.allows_commit() is allowed
+
+
 @pytest.mark.parametrize(("remaining_ms", "allowed"), [(11_500, True), (11_499, False)])
 def test_commit_leaves_time_to_publish_and_to_mark_as_slowly_as_it_took_itself(
     remaining_ms: int, allowed: bool
@@ -130,6 +154,21 @@ def test_refused_connection_is_reported_with_the_true_error(
     assert logged() == [("m-1", "retry", "unavailable", "TransactWriteItems: EndpointConnectionError")]
 
 
+@pytest.mark.case("C65")
+def test_black_holed_queue_ends_a_short_call_with_its_only_attempt(
+    black_hole: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aws, "_SHORT_READ_SECONDS", 0.1)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", black_hole)
+    sqs = Clients.create().sqs_short
+    requests: list[Any] = []
+    sqs.meta.events.register("before-send", lambda **_: requests.append(1))
+    entry = {"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 60}
+    with pytest.raises(ReadTimeoutError):
+        sqs.change_message_visibility_batch(QueueUrl=f"{black_hole}/1/orders", Entries=[entry])
+    assert len(requests) == 1
+
+
 @pytest.fixture
 def flaky_table() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A table whose first answer to each call is lost. The URL, and the requests that came in."""
@@ -176,13 +215,45 @@ def test_one_request_token_is_kept_over_the_attempts_of_a_call_and_no_longer(
 
 def test_client_of_the_topic_is_made_for_the_region_of_the_topic() -> None:
     made = Clients.create("arn:aws:sns:eu-central-1:111122223333:orders")
-    regions = [client.meta.region_name for client in (made.dynamodb, made.sns, made.sqs)]
-    assert regions == ["us-east-1", "eu-central-1", "us-east-1"]
+    regions = [client.meta.region_name for client in (made.dynamodb, made.sns, made.sqs, made.sqs_short)]
+    assert regions == ["us-east-1", "eu-central-1", "us-east-1", "us-east-1"]
 
 
 def test_clients_are_of_the_three_services(clients: Clients) -> None:
-    names = [client.meta.service_model.service_name for client in (clients.dynamodb, clients.sns, clients.sqs)]
-    assert names == ["dynamodb", "sns", "sqs"]
+    made = (clients.dynamodb, clients.sns, clients.sqs, clients.sqs_short)
+    assert [client.meta.service_model.service_name for client in made] == ["dynamodb", "sns", "sqs", "sqs"]
+
+
+@pytest.mark.parametrize("name", ["sqs", "sqs_short"])
+def test_client_that_most_processes_never_need_is_made_on_its_first_use_and_kept(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    create = botocore.session.Session.create_client
+
+    def note(session: Any, service: str, **options: Any) -> Any:
+        made.append(service)
+        return create(session, service, **options)
+
+    monkeypatch.setattr(botocore.session.Session, "create_client", note)
+    clients = Clients.create("arn:aws:sns:eu-central-1:111122223333:orders")
+    assert made == ["dynamodb", "sns"]
+    for _ in range(2):
+        assert getattr(clients, name).meta.service_model.service_name == "sqs"
+    assert made == ["dynamodb", "sns", "sqs"]
+
+
+def test_topic_s_client_is_not_made_where_nothing_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    create = botocore.session.Session.create_client
+
+    def note(session: Any, service: str, **options: Any) -> Any:
+        made.append(service)
+        return create(session, service, **options)
+
+    monkeypatch.setattr(botocore.session.Session, "create_client", note)
+    Clients.create()
+    assert made == ["dynamodb"]
 
 
 # Pauses

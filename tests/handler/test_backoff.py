@@ -292,12 +292,17 @@ def test_queue_takes_the_call(cloud: Cloud) -> None:
     sqs.send_message(QueueUrl=url, MessageBody='{"id":"o-1"}')
     (received,) = sqs.receive_message(QueueUrl=url)["Messages"]
     answers: list[Any] = []
+
+    def answer(_request: dict[str, Any], effect: Callable[[], Any]) -> Any:
+        answers.append(effect())
+        return answers[-1]
+
     cloud.on(COMMIT, raises=DOWN)
-    cloud.on(HIDE, answers=lambda _request, effect: answers.append(effect()) or answers[-1])
+    cloud.on(HIDE, answers=answer)
     message_id = received["MessageId"]
     own = record(message_id, received["Body"]) | {"receiptHandle": received["ReceiptHandle"]}
     assert cloud.deliver(own, **BACKOFF | {"QUEUE_URL": url}) == reported(message_id)
-    assert [answer["Successful"] for answer in answers] == [[{"Id": "0"}]]
+    assert [each["Successful"] for each in answers] == [[{"Id": "0"}]]
 
 
 # Where there is none

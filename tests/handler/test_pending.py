@@ -50,10 +50,9 @@ def values(shard: str, until_ms: int) -> dict[str, Any]:
 
 
 def test_shards_are_those_that_the_consumer_writes(indexed: Cloud) -> None:
-    expected = tuple("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15".split())
     rows: PendingRows = index(indexed)
-    assert tuple(rows.shards) == expected
-    assert len(expected) == commit.PENDING_SHARDS == 16
+    assert list(rows.shards) == ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"]
+    assert commit.PENDING_SHARDS == 16
 
 
 def test_each_event_that_is_committed_is_in_one_of_the_shards(indexed: Cloud) -> None:
@@ -163,9 +162,7 @@ def test_pages_hold_the_oldest_first_and_follow_each_other(indexed: Cloud) -> No
         (6, [["o-1", "o-2"], ["o-3", "o-4"], ["o-5"]]),
     ],
 )
-def test_pages_begin_at_a_row_and_end_with_those_before_it(
-    indexed: Cloud, first: int, pages: list[list[str]]
-) -> None:
+def test_pages_begin_at_a_row_and_end_with_those_before_it(indexed: Cloud, first: int, pages: list[list[str]]) -> None:
     store(indexed, 1, 2, 3, 4, 5, 7)
     assert list(index(indexed).pages("3", 5, first, 2, ENDLESS)) == pages
 

@@ -24,6 +24,17 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("dynamodb", "batch_execute_statement", {"Statements": [{"Statement": 'UPDATE "t" SET "ttl"=? WHERE "id"=?'}]}),
     ("dynamodb", "put_item", PUT["Put"]),
     (
+        "dynamodb",
+        "query",
+        {
+            "TableName": "orders-processed-events",
+            "IndexName": "pending",
+            "KeyConditionExpression": "pending_shard = :shard AND created_at <= :until",
+            "ExpressionAttributeValues": {":shard": {"S": "15"}, ":until": {"N": "1893553446000"}},
+            "Select": "COUNT",
+        },
+    ),
+    (
         "sns",
         "publish_batch",
         {
@@ -38,6 +49,14 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
         },
     ),
     ("sqs", "send_message", {"QueueUrl": f"https://sqs.{REGION}.amazonaws.com/1/dead", "MessageBody": "{}"}),
+    (
+        "sqs_short",
+        "change_message_visibility_batch",
+        {
+            "QueueUrl": f"https://sqs.{REGION}.amazonaws.com/1/orders",
+            "Entries": [{"Id": "0", "ReceiptHandle": "AQEB+/=", "VisibilityTimeout": 60}],
+        },
+    ),
 ]
 
 
@@ -72,11 +91,11 @@ def sent(client: Any, method: str, request: dict[str, Any]) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize(("service", "method", "request_"), CALLS, ids=[method for _, method, _ in CALLS])
 def test_request_is_that_of_a_plain_client(service: str, method: str, request_: dict[str, Any]) -> None:
-    plain = botocore.session.Session().create_client(service)
+    plain = botocore.session.Session().create_client(service.removesuffix("_short"))
     assert sent(getattr(Clients.create(TOPIC_ARN), service), method, request_) == sent(plain, method, request_)
 
 
-@pytest.mark.parametrize("service", ["dynamodb", "sns", "sqs"])
+@pytest.mark.parametrize("service", ["dynamodb", "sns", "sqs", "sqs_short"])
 def test_requests_say_who_sends_them(service: str) -> None:
     client = getattr(Clients.create(TOPIC_ARN), service)
     agent = client.meta.config.user_agent

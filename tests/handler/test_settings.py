@@ -10,8 +10,10 @@ import pytest
 from idempotent_consumer.settings import (
     MAX_CONFIGURED_ATTRIBUTES,
     MAX_NOTIFICATION_BYTES,
+    Backoff,
     Envelope,
     KeyAttribute,
+    ReconcilerSettings,
     Settings,
     SettingsError,
     WriteMode,
@@ -240,3 +242,124 @@ def test_the_same_expression_may_serve_in_several_places() -> None:
     settings = read(EVENT_ITEM=shared, EVENT_FINGERPRINT=shared, NOTIFICATION_MESSAGE=shared)
 
     assert settings.item.search({"id": "o-1"}) == settings.message.search({"id": "o-1"})
+
+
+# The backoff
+
+BACKOFF = {
+    "QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/orders",
+    "VISIBILITY_TIMEOUT_SECONDS": "180",
+    "BACKOFF_MAX_SECONDS": "900",
+}
+
+
+def test_backoff_is_read() -> None:
+    assert read(**BACKOFF).backoff == Backoff(
+        queue_url="https://sqs.eu-central-1.amazonaws.com/111122223333/orders",
+        visibility_seconds=180,
+        max_seconds=900,
+    )
+
+
+def test_without_the_queue_s_url_there_is_no_backoff() -> None:
+    assert read().backoff is None
+    assert read(VISIBILITY_TIMEOUT_SECONDS="180", BACKOFF_MAX_SECONDS="nonsense").backoff is None
+
+
+@pytest.mark.parametrize("name", list(BACKOFF))
+def test_a_variable_of_the_backoff_that_is_blank_is_named(name: str) -> None:
+    for blank in ("", "  "):
+        assert refusal(NEEDED | BACKOFF | {name: blank}) == f"{name} is missing or blank"
+
+
+@pytest.mark.parametrize("name", ["VISIBILITY_TIMEOUT_SECONDS", "BACKOFF_MAX_SECONDS"])
+def test_a_variable_of_the_backoff_that_is_missing_is_named(name: str) -> None:
+    without = {key: value for key, value in (NEEDED | BACKOFF).items() if key != name}
+
+    assert refusal(without) == f"{name} is missing or blank"
+
+
+@pytest.mark.parametrize("name", ["VISIBILITY_TIMEOUT_SECONDS", "BACKOFF_MAX_SECONDS"])
+@pytest.mark.parametrize("value", ["-1", "43201", "1.5", "an hour", " 30"])
+def test_seconds_that_the_queue_would_not_take_are_refused(name: str, value: str) -> None:
+    assert refusal(NEEDED | BACKOFF | {name: value}) == f"{name} is {value!r}, not a whole number from 0 to 43200"
+
+
+def test_a_message_is_hidden_for_twelve_hours_at_most() -> None:
+    backoff = read(**BACKOFF | {"VISIBILITY_TIMEOUT_SECONDS": "0", "BACKOFF_MAX_SECONDS": "43200"}).backoff
+
+    assert backoff is not None
+    assert (backoff.visibility_seconds, backoff.max_seconds) == (0, 43_200)
+
+
+# The reconciler
+
+RECONCILER = {
+    "CONSUMER_NAME": "orders",
+    "LEDGER_TABLE": "orders-processed-events",
+    "RECONCILER_THRESHOLD_SECONDS": "900",
+}
+
+
+def reconciler_refusal(**changes: str | None) -> str:
+    environment = {name: value for name, value in {**RECONCILER, **changes}.items() if value is not None}
+    with pytest.raises(SettingsError) as caught:
+        ReconcilerSettings.from_environment(environment)
+    return str(caught.value)
+
+
+def test_the_three_needed_variables_make_a_working_reconciler() -> None:
+    assert ReconcilerSettings.from_environment(RECONCILER) == ReconcilerSettings(
+        consumer_name="orders",
+        ledger_table="orders-processed-events",
+        topic_arn=None,
+        ttl_window_seconds=2_592_000,
+        threshold_ms=900_000,
+    )
+
+
+def test_each_variable_of_the_reconciler_is_read() -> None:
+    environment = RECONCILER | {
+        "TOPIC_ARN": "arn:aws:sns:eu-central-1:111122223333:orders",
+        "TTL_WINDOW_DAYS": "45",
+        "RECONCILER_THRESHOLD_SECONDS": "1209600",
+        "BUSINESS_TABLE": "order_records",
+        "EVENT_ENVELOPE": "nonsense",
+    }
+
+    assert ReconcilerSettings.from_environment(environment) == ReconcilerSettings(
+        consumer_name="orders",
+        ledger_table="orders-processed-events",
+        topic_arn="arn:aws:sns:eu-central-1:111122223333:orders",
+        ttl_window_seconds=3_888_000,
+        threshold_ms=1_209_600_000,
+    )
+
+
+@pytest.mark.parametrize("name", list(RECONCILER))
+def test_a_variable_that_the_reconciler_needs_is_named_where_it_is_missing_or_blank(name: str) -> None:
+    for absent in (None, "", " \t"):
+        assert reconciler_refusal(**{name: absent}) == f"{name} is missing or blank"
+
+
+@pytest.mark.parametrize("name", ["TOPIC_ARN", "TTL_WINDOW_DAYS"])
+def test_an_optional_variable_of_the_reconciler_that_is_set_but_blank_is_named(name: str) -> None:
+    assert reconciler_refusal(**{name: " "}) == f"{name} is missing or blank"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("RECONCILER_THRESHOLD_SECONDS", "-1", "a whole number from 0 to 10000000"),
+        ("RECONCILER_THRESHOLD_SECONDS", "10000001", "a whole number from 0 to 10000000"),
+        ("RECONCILER_THRESHOLD_SECONDS", "15 minutes", "a whole number from 0 to 10000000"),
+        ("TTL_WINDOW_DAYS", "0", "a whole number from 1 to 3650"),
+        ("TOPIC_ARN", "orders", "an ARN"),
+    ],
+)
+def test_a_value_that_the_reconciler_cannot_use_is_refused_with_the_rule(name: str, value: str, rule: str) -> None:
+    assert reconciler_refusal(**{name: value}) == f"{name} is {value!r}, not {rule}"
+
+
+def test_a_threshold_of_zero_takes_all_rows() -> None:
+    assert ReconcilerSettings.from_environment(RECONCILER | {"RECONCILER_THRESHOLD_SECONDS": "0"}).threshold_ms == 0

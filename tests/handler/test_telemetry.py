@@ -14,7 +14,18 @@ from aws_xray_sdk.core import xray_recorder
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import BLOCKED, Outcome, Verdict
 from idempotent_consumer.notification import RenderedNotification
-from idempotent_consumer.telemetry import emit_metrics, log_fault, log_verdict, now_ms, phase, spread
+from idempotent_consumer.reconciliation import Reconciliation
+from idempotent_consumer.telemetry import (
+    emit_metrics,
+    emit_reconciliation,
+    log_fault,
+    log_left,
+    log_not_postponed,
+    log_verdict,
+    now_ms,
+    phase,
+    spread,
+)
 
 NOW_MS = 1_893_553_446_789
 MARKER = "marker-4111-1111"
@@ -252,6 +263,47 @@ def test_a_fault_without_a_traceback_has_no_place(caplog: pytest.LogCaptureFixtu
     assert caplog.records[0].getMessage() == "fault: RuntimeError at unknown"
 
 
+def test_missing_backoff_is_a_warning_with_the_code(caplog: pytest.LogCaptureFixture) -> None:
+    log_not_postponed("AccessDenied")
+
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == ("WARNING", "no backoff: AccessDenied")
+    assert record.__dict__["error"] == "AccessDenied"
+
+
+def test_what_a_reconciliation_leaves_is_one_line_for_each_reason_and_detail(caplog: pytest.LogCaptureFixture) -> None:
+    throttled = Verdict(Outcome.RETRY, "throttled", "PublishBatch: Throttled")
+    also_throttled = Verdict(Outcome.RETRY, "throttled", "BatchGetItem: Throttled")
+    refused = Verdict(Outcome.RETRY, "refused", "PublishBatch: InvalidParameter")
+    log_left({"o-1": throttled, "o-2": refused, "o-3": throttled, "o-4": also_throttled, "shard 7": refused})
+
+    lines = [(record.levelname, record.getMessage(), record.__dict__) for record in caplog.records]
+    assert [(level, text) for level, text, _ in lines] == [
+        ("WARNING", "still pending: throttled"),
+        ("ERROR", "still pending: refused"),
+        ("WARNING", "still pending: throttled"),
+    ]
+    assert [[own[name] for name in ("event_id", "reason", "detail", "count")] for _, _, own in lines] == [
+        ["o-1", "throttled", "PublishBatch: Throttled", 2],
+        ["o-2", "refused", "PublishBatch: InvalidParameter", 2],
+        ["o-4", "throttled", "BatchGetItem: Throttled", 1],
+    ]
+
+
+def test_ten_thousand_events_that_are_left_for_one_reason_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    denied = Verdict(Outcome.RETRY, "misconfigured", "PublishBatch: AuthorizationError")
+    log_left({f"o-{number}": denied for number in range(10_000)})
+
+    assert [(record.levelname, record.__dict__["count"]) for record in caplog.records] == [("ERROR", 10_000)]
+
+
+def test_reconciliation_that_leaves_nothing_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        log_left({})
+
+    assert caplog.records == []
+
+
 class BrokenHandler(logging.Handler):
     """Lambda's own handler lets a failing write out in the same way."""
 
@@ -268,6 +320,8 @@ def test_a_log_that_cannot_be_written_changes_nothing_for_the_events(monkeypatch
 
     log_verdict("m-1", "o-1", Verdict(Outcome.RETRY, "throttled"))
     log_fault("m-1", RuntimeError())
+    log_not_postponed("AccessDenied")
+    log_left({"o-1": Verdict(Outcome.RETRY, "throttled")})
     with phase("commit"):
         pass
 
@@ -404,3 +458,53 @@ def test_the_time_is_epoch_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("time.time_ns", lambda: 1_893_553_446_789_999_999)
 
     assert now_ms() == NOW_MS
+
+
+def reconciliation_line(capsys: pytest.CaptureFixture[str], run: Reconciliation, now: int = NOW_MS) -> dict[str, Any]:
+    emit_reconciliation("orders", run, now)
+    out, err = capsys.readouterr()
+    assert out.endswith("\n") and out.count("\n") == 1
+    assert err == ""
+    line: dict[str, Any] = json.loads(out)
+    return line
+
+
+def test_the_metrics_of_a_reconciliation_are_one_literal_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(telemetry, "now_ms", lambda: NOW_MS + 5_000)
+    refused = Verdict(Outcome.RETRY, "refused", "PublishBatch: InvalidParameter")
+    denied = Verdict(Outcome.RETRY, "misconfigured", "Query: AccessDeniedException")
+    throttled = Verdict(Outcome.RETRY, "throttled", "PublishBatch: Throttled")
+    run = Reconciliation(
+        stale=10,
+        oldest_ms=NOW_MS - 1_234,
+        published=4,
+        gone=1,
+        left={"o-1": refused, "o-2": throttled, "o-3": refused},
+        unread={"3": denied, "4": throttled},
+    )
+
+    emit_reconciliation("orders", run, NOW_MS)
+
+    assert capsys.readouterr().out == (
+        '{"_aws":{"Timestamp":1893553451789,"CloudWatchMetrics":[{"Namespace":"IdempotentConsumer",'
+        '"Dimensions":[["Consumer"]],"Metrics":['
+        '{"Name":"Reconciled","Unit":"Count"},{"Name":"StalePending","Unit":"Count"},'
+        '{"Name":"OldestPendingAge","Unit":"Milliseconds"},{"Name":"Misconfigured","Unit":"Count"}]}]},'
+        '"level":"INFO","timestamp":"2030-01-02T03:04:11Z","Consumer":"orders",'
+        '"Reconciled":4,"StalePending":5,"OldestPendingAge":1234,"Misconfigured":3}\n'
+    )
+
+
+def test_a_reconciliation_with_nothing_to_do_has_metrics_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    line = reconciliation_line(capsys, Reconciliation())
+
+    names = ("Reconciled", "StalePending", "OldestPendingAge", "Misconfigured")
+    assert [line[name] for name in names] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("oldest_ms", "age_ms"), [(NOW_MS, 0), (NOW_MS + 60_000, 0), (0, NOW_MS), (NOW_MS - 1, 1)])
+def test_the_oldest_age_is_never_negative(oldest_ms: int, age_ms: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """The clock of the function that wrote the row may go before this one's."""
+    assert reconciliation_line(capsys, Reconciliation(oldest_ms=oldest_ms))["OldestPendingAge"] == age_ms

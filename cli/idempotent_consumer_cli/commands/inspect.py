@@ -11,8 +11,7 @@ from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer_cli.causes import Causes, read_causes
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.inspection import Inspection
-from idempotent_consumer_cli.letters import MOST_IN_FLIGHT, DeadLetters
-from idempotent_consumer_cli.lines import count
+from idempotent_consumer_cli.letters import DeadLetters
 from idempotent_consumer_cli.lookup import Lookup
 from idempotent_consumer_cli.opened import open_letter
 from idempotent_consumer_cli.options import Interrupted, operator_command
@@ -64,11 +63,14 @@ def command(
     with DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds) as dead:
         try:
             _read(dead, report, session, consumer, screen, selection)
+            remarks = [*dead.unread(report.read, is_fifo=consumer.is_fifo), *selection.unmet_remark()]
+            in_hand = dead.in_hand
+            with screen.progress("Giving them back", in_hand) as bar:
+                dead.give_back(lambda done: bar.update(done, in_hand))
         except KeyboardInterrupt:
             raise Interrupted(
-                f"Stopped: {report.read:,} of about {dead.depth.total:,} letters were read, and all are given back."
+                f"Stopped. {report.read:,} of about {dead.depth.total:,} letters were read, and all are given back."
             ) from None
-        remarks = [*_remarks(dead, report, consumer), *selection.unmet_remark()]
         until_ms = dead.now_ms()
     causes = _causes(report, session, consumer, screen, until_ms)
     return report.close(causes, remarks, dead.depth.total)
@@ -87,25 +89,6 @@ def _read(
                 report.add(letter, prospect, now_ms)
             report.read += len(page)
             bar.update(report.read, max(report.read, dead.depth.total), f"{report.letters:,} chosen")
-    total = dead.in_hand
-    with screen.progress("Giving them back", total) as bar:
-        dead.give_back(lambda done: bar.update(done, total))
-
-
-def _remarks(dead: DeadLetters, report: Inspection, consumer: Consumer) -> list[str]:
-    """Why some letters are not among those that were read."""
-    missing = dead.depth.total - report.read
-    remarks = []
-    if dead.is_over_limit:
-        remarks.append(f"SQS gives out {MOST_IN_FLIGHT:,} letters at a time: those beyond were not read.")
-    elif missing > 0 and consumer.is_fifo:
-        remarks.append(
-            f"{report.read:,} of about {dead.depth.total:,} letters were read: of a message group SQS gives out ten at "
-            "most until those are gone."
-        )
-    elif missing > 0:
-        remarks.append(f"About {count(missing, 'letter')} could not be read: another run has them in hand, or had.")
-    return remarks
 
 
 def _causes(report: Inspection, session: Session, consumer: Consumer, screen: Screen, until_ms: int) -> Causes | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import click
@@ -17,11 +17,13 @@ from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.letters import DeadLetters
 from idempotent_consumer_cli.metrics import DIMENSION, NAMESPACE
 from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.replaying import FromFile, FromQueue, Policy, Replay
+from idempotent_consumer_cli.replaying import Policy, Replay
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.sending import Sender
 from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.sources import FromFile, FromQueue, Source
+from idempotent_consumer_cli.tables import Tables
 
 _TEN_MINUTES = 600
 
@@ -74,27 +76,38 @@ def command(
     if from_drop is None:
         selection.require(is_all=is_all)
     _check_kinds(consumer)
-    policy = Policy(skip_refused=skip_refused, beyond_window=beyond_window, dry_run=dry_run, is_quiet=is_quiet)
-    replay = Replay(session, consumer, screen, selection, policy)
+    policy = Policy(
+        skip_refused=skip_refused,
+        beyond_window=beyond_window,
+        dry_run=dry_run,
+        is_quiet=is_quiet,
+        is_followed=is_waiting and not dry_run,
+    )
     sender = Sender(session.sqs, consumer.queue_url, pace.Pace(rate), is_fifo=consumer.is_fifo)
-    page = pace.Pace(rate).page(visibility_seconds / 2)
-    with ExitStack() as open_things:
-        dead = DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, replay.come_back)
-        open_things.enter_context(dead)
+    replay = Replay(consumer, Tables(session.dynamodb, consumer.settings), sender, screen, selection, policy)
+    with ExitStack() as stack:
+        dead = stack.enter_context(
+            DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, replay.come_back)
+        )
         _check_move_tasks(session, screen, dead.arn)
+        source: Source
         if from_drop is None:
-            source = FromQueue(dead, page)
+            # What is received together is sent before it is visible again.
+            source = FromQueue(dead, pace.Pace(rate).page(visibility_seconds / 2), is_patient=not dry_run)
         else:
-            sent = None if dry_run else open_things.enter_context(Sent(from_drop))
-            source = FromFile(from_drop, consumer.name, sent)
+            source = FromFile(from_drop, consumer.name, None if dry_run else stack.enter_context(Sent(from_drop)))
         try:
-            replay.run(source, dead, sender)
-            if is_waiting and not dry_run:
+            replay.run(source, dead)
+            if from_drop is None:
+                replay.note_unread(dead)
+            if policy.is_followed:
                 replay.wait(dead, timeout)
         except KeyboardInterrupt:
-            raise Interrupted(f"Stopped: {replay.how_far(dead)}") from None
+            with suppress(*CALL_ERRORS):
+                dead.remove(())
+            raise Interrupted(f"Stopped. {replay.how_far(dead, is_from_file=from_drop is not None)}") from None
         except (*CALL_ERRORS, CommandError):
-            screen.note(replay.how_far(dead))
+            screen.note(replay.how_far(dead, is_from_file=from_drop is not None))
             raise
         finally:
             _count(session, consumer, screen, replay.sent)
@@ -104,8 +117,8 @@ def command(
 def _check_kinds(consumer: Consumer) -> None:
     if consumer.dead_letter_queue_url.endswith(".fifo") != consumer.is_fifo:
         raise CommandError(
-            f"{consumer.queue_url} and {consumer.dead_letter_queue_url} are not of one kind: only one of them is a FIFO "
-            "queue. Apply the module again"
+            f"{consumer.queue_url} and {consumer.dead_letter_queue_url} are not of one kind, only one is a FIFO queue: "
+            "apply the module again"
         )
 
 
@@ -114,11 +127,10 @@ def _check_move_tasks(session: Session, screen: Screen, dead_letter_queue_arn: s
     try:
         tasks = session.sqs.list_message_move_tasks(SourceArn=dead_letter_queue_arn, MaxResults=1)["Results"]
     except ClientError as error:
-        if error_code(error) in MISCONFIGURATIONS:
-            screen.note(
-                f"Whether SQS's own redrive runs cannot be seen ({error_code(error)}): you need sqs:ListMessageMoveTasks."
-            )
-        return  # an emulator may not know the call
+        code = error_code(error)
+        if code in MISCONFIGURATIONS:  # else an emulator that does not know the call
+            screen.note(f"You need sqs:ListMessageMoveTasks to see whether SQS's own redrive runs ({code}).")
+        return
     if any(task.get("Status") == "RUNNING" for task in tasks):
         raise CommandError(
             "SQS's own redrive of this dead-letter queue is running: wait for its end, or cancel it "

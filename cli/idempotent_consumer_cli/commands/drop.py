@@ -1,0 +1,175 @@
+"""`drop`: write chosen dead letters to a file, then delete them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import click
+
+from idempotent_consumer.aws import CALL_ERRORS
+from idempotent_consumer_cli import clock
+from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.dropped import DropFile
+from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer_cli.foresight import LedgerState
+from idempotent_consumer_cli.letters import DeadLetters
+from idempotent_consumer_cli.lines import count, in_order, listed, name_of
+from idempotent_consumer_cli.lookup import Lookup
+from idempotent_consumer_cli.opened import open_letter
+from idempotent_consumer_cli.options import Interrupted, operator_command
+from idempotent_consumer_cli.screen import Screen
+from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
+from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.tables import Tables
+
+_GONE = (LedgerState.NEVER_SEEN, LedgerState.BLOCKED)
+
+
+@click.command(name="drop")
+@selection_options
+@click.option("--all", "is_all", is_flag=True, help="All letters.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write, which may not exist; dropped-<name>-<time>.jsonl by default.",
+)
+@click.option("--dry-run", is_flag=True, help="Say which letters would be dropped; change nothing.")
+@visibility_option
+@operator_command
+def command(
+    *,
+    session: Session,
+    consumer: Consumer,
+    screen: Screen,
+    selection: Selection,
+    is_all: bool,
+    output: Path | None,
+    dry_run: bool,
+    visibility_seconds: int,
+) -> int:
+    """Write dead letters to a file, one JSON line each, then delete them.
+
+    Lines are on the disk before their letters are deleted. `replay --from-drop FILE` sends them back. Exit code 1 if a
+    chosen letter could not be dropped.
+    """
+    selection.require(is_all=is_all)
+    path = output or Path(f"dropped-{consumer.name}-{_now()}.jsonl")
+    with (
+        DropFile(path, consumer.name) as file,
+        DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds) as dead,
+    ):
+        drop = Drop(session, consumer, screen, selection, None if dry_run else file)
+        try:
+            drop.run(dead)
+        except KeyboardInterrupt:
+            with suppress(*CALL_ERRORS):
+                dead.remove(())
+            raise Interrupted(f"Stopped. {drop.how_far(dead, path)}") from None
+        except (*CALL_ERRORS, CommandError):
+            screen.note(drop.how_far(dead, path))
+            raise
+        return drop.close(dead, path)
+
+
+class Drop:
+    """One run. file: None for a dry run."""
+
+    def __init__(
+        self, session: Session, consumer: Consumer, screen: Screen, selection: Selection, file: DropFile | None
+    ) -> None:
+        self._consumer = consumer
+        self._screen = screen
+        self._selection = selection
+        self._file = file
+        self._lookup = Lookup(Tables(session.dynamodb, consumer.settings), consumer)
+        self._by_state: Counter[LedgerState] = Counter()
+        self._read = 0
+
+    def run(self, dead: DeadLetters) -> None:
+        with self._screen.progress("Dropping" if self._file else "Looking", dead.depth.total) as bar:
+            for page in dead.pages(is_patient=self._file is not None):
+                now_ms = dead.now_ms()
+                opened = [
+                    open_letter(letter, self._consumer.settings, is_fifo=self._consumer.is_fifo) for letter in page
+                ]
+                chosen = self._lookup.foretell(opened, now_ms, partial(self._selection.takes, now_ms=now_ms))
+                if chosen and self._file is not None:
+                    self._file.write(chosen, now_ms)
+                for letter, prospect in chosen:
+                    self._by_state[prospect.state] += 1
+                    self._screen.emit(
+                        {
+                            "kind": "letter",
+                            "message_id": prospect.message_id,
+                            "event_ids": letter.event_ids,
+                            "ledger": prospect.state.code,
+                        }
+                    )
+                    if self._file is None:
+                        self._screen.say(f"{name_of(prospect)}: {prospect.state.value}")
+                if self._file is not None:
+                    dead.remove([prospect.message_id for _, prospect in chosen])
+                self._read += len(page)
+                bar.update(self._read, max(self._read, dead.depth.total), f"{self._by_state.total():,} chosen")
+
+    def how_far(self, dead: DeadLetters, path: Path) -> str:
+        """What is done, for one who stops."""
+        if self._file is None or not self._by_state:
+            return "Nothing was changed."
+        dropped = self._by_state.total() - dead.undeleted
+        left = max(0, dead.depth.total - dropped)
+        return f"{count(dropped, 'letter')} written to {path} and deleted; about {left:,} are left."
+
+    def close(self, dead: DeadLetters, path: Path) -> int:
+        """Give back what is left, and show the sums; returns the exit code."""
+        remarks = [*dead.unread(self._read, is_fifo=self._consumer.is_fifo), *self._selection.unmet_remark()]
+        in_hand = dead.in_hand
+        with self._screen.progress("Giving back the others", in_hand) as bar:
+            dead.give_back(lambda done: bar.update(done, in_hand))
+        chosen, undeleted = self._by_state.total(), dead.undeleted
+        self._screen.emit(
+            {
+                "kind": "summary",
+                "dry_run": self._file is None,
+                "file": str(path) if chosen and self._file is not None else None,
+                "letters": chosen,
+                "undeleted": undeleted,
+                "by_ledger": {state.code: number for state, number in in_order(self._by_state)},
+                "remarks": remarks,
+            }
+        )
+        for remark in remarks:
+            self._screen.say(remark)
+        if undeleted:
+            self._screen.say(f"{count(undeleted, 'letter')} written, but not deleted: drop again, to another file.")
+        self._say_sums(chosen, path)
+        return 1 if undeleted or remarks else 0
+
+    def _say_sums(self, chosen: int, path: Path) -> None:
+        if not chosen:
+            self._screen.say("Nothing was dropped.")
+            return
+        pending = self._by_state[LedgerState.PENDING]
+        gone = sum(self._by_state[state] for state in _GONE)
+        if pending:
+            self._screen.say(
+                f"{count(pending, 'letter')} with a pending event: the reconciler, or `reconcile`, still publishes it."
+            )
+        if gone and self._file is not None:
+            self._screen.say(
+                f"{count(gone, 'letter')} with an event that the ledger never saw: it is gone but for the file."
+            )
+        if self._file is None:
+            self._screen.say(
+                f"{count(chosen, 'letter')} would be dropped: {listed(self._by_state)}. Nothing was changed."
+            )
+        else:
+            self._screen.say(f"{count(chosen, 'letter')} dropped, and written to {path}: {listed(self._by_state)}.")
+
+
+def _now() -> str:
+    return datetime.fromtimestamp(clock.now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
