@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from idempotent_consumer_cli.clock import moment
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.foresight import Prospect
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.letters import PAGE
-from idempotent_consumer_cli.lines import timestamp
 from idempotent_consumer_cli.opened import OpenedLetter
 
 _ONLY_THE_OWNER = 0o600
@@ -75,7 +75,7 @@ class DropFile:
         letter = opened.letter
         value = {
             "consumer": self._consumer_name,
-            "dropped_at": timestamp(now_ms),
+            "dropped_at": moment(now_ms),
             "message_id": letter.message_id,
             "event_ids": opened.event_ids,
             "reason": letter.reason,

@@ -21,6 +21,9 @@ from idempotent_consumer.settings import WriteMode
 # What the consumer writes beside an event's own values.
 _OWN_ATTRIBUTES = frozenset({"event_id", "event_fingerprint", "event_consumer", "event_committed_at"})
 _LONGEST_VALUE = 60
+# Reasons of no-ops, after which the ledger says `sent`.
+COPY = "copy"
+SUPERSEDED = "superseded"
 
 
 class _Coded(Enum):
@@ -156,17 +159,18 @@ def by_business_row(event: Event, write: Write, row: Item | None) -> Foretold:
         return _foretold(event, LedgerState.NEVER_SEEN, Fate.NO_OP, verdict)
     if verdict.outcome is Outcome.SUPERSEDED:
         detail = "a version that is not older is stored"
-        return _foretold(event, LedgerState.NEVER_SEEN, Fate.NO_OP, Verdict(verdict.outcome, "superseded", detail))
+        return _foretold(event, LedgerState.NEVER_SEEN, Fate.NO_OP, Verdict(verdict.outcome, SUPERSEDED, detail))
     return _foretold(event, LedgerState.NEVER_SEEN, Fate.REFUSE, verdict)
 
 
-def by_earlier_letter(event: Event, fingerprint: str) -> Foretold:
-    """An event that an earlier letter of the same run holds; fingerprint: of that one."""
+def by_earlier_letter(event: Event, fingerprint: str, known: Foretold | None) -> Foretold:
+    """An event that an earlier letter settles. fingerprint: of that one. known: what the ledger says of the event."""
+    state = known.state if known is not None else LedgerState.NEVER_SEEN
     if fingerprint == event.fingerprint:
         detail = "an earlier letter holds the same event"
-        return _foretold(event, LedgerState.NEVER_SEEN, Fate.NO_OP, Verdict(Outcome.DUPLICATE, "copy", detail))
+        return _foretold(event, state, Fate.NO_OP, Verdict(Outcome.DUPLICATE, COPY, detail))
     detail = "an earlier letter holds this event id with other content"
-    return _foretold(event, LedgerState.NEVER_SEEN, Fate.REFUSE, Verdict(Outcome.CONFLICT, "id-reused", detail))
+    return _foretold(event, state, Fate.REFUSE, Verdict(Outcome.CONFLICT, "id-reused", detail))
 
 
 def is_refused(write: Write, row: Item) -> bool:

@@ -95,7 +95,9 @@ class Inspection:
             return
         letter = opened.letter
         reason = in_words(letter.reason, self._receives) + (f": {letter.detail}" if letter.detail else "")
-        difference = difference_of(prospect.decisive, show_values=self._show_values)
+        decisive = prospect.decisive
+        is_said = decisive is not None and letter.reason is not None and decisive.reason == letter.reason
+        difference = difference_of(decisive, show_values=self._show_values)
         row = [
             name_of(prospect),
             reason,
@@ -103,7 +105,7 @@ class Inspection:
             age(now_ms, first_ms(opened, prospect)),
             age(now_ms, dead_since_ms(letter, is_fifo=self._is_fifo)),
             prospect.state.value,
-            foretell(prospect) + (f"; {difference}" if difference else ""),
+            foretell(prospect, with_detail=not is_said) + (f"; {difference}" if difference else ""),
         ]
         self._rows.append([*row[:5], letter.group, *row[5:]] if self._is_fifo else row)
 

@@ -6,7 +6,7 @@ next call; it comes back by itself when the program is killed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -14,9 +14,11 @@ from typing import Any, Self
 
 from botocore.exceptions import ClientError
 
-from idempotent_consumer.aws import CALL_ERRORS, attempts
+from idempotent_consumer.aws import CALL_ERRORS, attempts, error_code
 from idempotent_consumer_cli import clock, pace
+from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.letter import Depth, Letter, read_letter
+from idempotent_consumer_cli.screen import Screen
 
 PAGE = 10
 # Long polling asks all of SQS's servers. Still one empty answer is no proof.
@@ -70,11 +72,9 @@ class DeadLetters:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # What cannot be given back comes back by itself, some seconds later.
         with suppress(*CALL_ERRORS):
             self.remove(())
-        with suppress(*CALL_ERRORS):
-            self.give_back()
+        self.give_back()
 
     @property
     def in_hand(self) -> int:
@@ -139,14 +139,24 @@ class DeadLetters:
             if not waiting:
                 break
 
-    def give_back(self, follow: Callable[[int], None] = lambda done: None) -> None:
-        """Make all that is in hand visible again. follow: hears how many are given back."""
-        handles = list(self._handles)
-        for done, chunk in zip(range(0, len(handles), PAGE), _chunks(handles), strict=True):
-            self._call(self._sqs.change_message_visibility_batch, chunk, VisibilityTimeout=0)
+    def give_back(self, follow: Callable[[int], None] = lambda done: None) -> str:
+        """Make all that is in hand visible again. follow: hears how many are given back.
+
+        Returns a line if that fails, which does no harm: what is not given back comes back by itself.
+        """
+        done = 0
+        for chunk in _chunks(list(self._handles)):
+            try:
+                self._call(self._sqs.change_message_visibility_batch, chunk, VisibilityTimeout=0)
+            except CALL_ERRORS as error:
+                left, within = self.in_hand, spoken(self._visibility_seconds)
+                self._handles.clear()
+                return f"{left:,} letters come back by themselves, within {within} ({error_code(error)})."
             for message_id in chunk:  # one that is refused is visible already
                 del self._handles[message_id]
-            follow(done + len(chunk))
+            done += len(chunk)
+            follow(done)
+        return ""
 
     def read_depth(self) -> Depth:
         """How much is in the queue now, roughly."""
@@ -205,15 +215,23 @@ class DeadLetters:
         is_in_time = pace.monotonic() < self._began + self._first_visibility_seconds
         return self.depth.in_flight > 0 and is_in_time and self.read_depth().in_flight > self.in_hand
 
-    def _call(self, operation: Callable[..., Any], message_ids: Collection[str], **more: Any) -> set[str]:
+    def _call(self, operation: Callable[..., Any], message_ids: Sequence[str], **more: Any) -> set[str]:
         """Returns those that succeeded; what the answer does not mention did not."""
-        keys = list(message_ids)
         entries = [
             {"Id": str(index), "ReceiptHandle": self._handles[message_id], **more}
-            for index, message_id in enumerate(keys)
+            for index, message_id in enumerate(message_ids)
         ]
         answer = operation(QueueUrl=self._url, Entries=entries)
-        return {keys[int(entry["Id"])] for entry in answer.get("Successful", ())}
+        return {message_ids[int(entry["Id"])] for entry in answer.get("Successful", ())}
+
+
+def give_back(dead: DeadLetters, screen: Screen) -> None:
+    """Give back all that is in hand, before a command ends."""
+    in_hand = dead.in_hand
+    with screen.progress("Giving back", in_hand) as bar:
+        problem = dead.give_back(lambda done: bar.update(done, in_hand))
+    if problem:
+        screen.note(problem)
 
 
 def _chunks(message_ids: list[str]) -> Iterator[list[str]]:

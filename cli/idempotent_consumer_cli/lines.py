@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, TypeVar
 
+from idempotent_consumer_cli.clock import moment
 from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.foresight import Difference, Fate, Foretold, Prospect
 from idempotent_consumer_cli.letter import Letter
@@ -40,9 +40,15 @@ def in_words(reason: str | None, receives: int | None) -> str:
     return f"moved by SQS after {receives} receives" if receives else "moved by SQS"
 
 
-def foretell(prospect: Prospect) -> str:
+def foretell(prospect: Prospect, *, with_detail: bool = True) -> str:
     """What will happen to a letter, and why."""
-    return _with_why(prospect.fate.value, prospect.decisive)
+    what, event = prospect.fate.value, prospect.decisive
+    if event is None or not (event.reason or event.detail):
+        return what
+    if event.fate is not Fate.REFUSE:
+        return f"{what} ({printable(event.detail or event.reason)})"
+    detail = f" ({printable(event.detail)})" if event.detail and with_detail else ""
+    return f"{what}: {printable(event.reason)}{detail}"
 
 
 def difference_of(event: Foretold | None, *, show_values: bool = False) -> str:
@@ -67,8 +73,8 @@ def document(
         "moved_by_sqs": letter.reason is None,
         "receive_count": letter.receive_count,
         "group": letter.group,
-        "sent_at": timestamp(letter.sent_ms),
-        "first_seen_at": timestamp(first),
+        "sent_at": moment(letter.sent_ms),
+        "first_seen_at": moment(first),
         "age_seconds": max(0, (now_ms - first) // 1000),
         "dead_seconds": None if dead_since is None else max(0, (now_ms - dead_since) // 1000),
         "ledger": prospect.state.code,
@@ -106,10 +112,6 @@ def age(now_ms: int, then_ms: int | None) -> str | None:
     return None if then_ms is None else spoken((now_ms - then_ms) / 1000)
 
 
-def timestamp(epoch_ms: int) -> str:
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def count(number: int, what: str) -> str:
     """`1 letter`, `2,000 letters`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
@@ -132,7 +134,7 @@ def _event(event: Foretold, show_values: bool) -> dict[str, Any]:
         "replay": event.fate.code,
         "reason": event.reason,
         "detail": event.detail,
-        "first_seen_at": timestamp(event.first_ms) if event.first_ms is not None else None,
+        "first_seen_at": moment(event.first_ms) if event.first_ms is not None else None,
         "beyond_window": event.is_beyond_window,
         **_difference_fields(event.difference, show_values),
     }
@@ -167,11 +169,3 @@ def _difference(difference: Difference, show_values: bool) -> str:
         values = (f"{name} is {stored}, not {own}" for name, (stored, own) in difference.attributes.items())
         return "; ".join(values)
     return "differs in " + ", ".join(difference.attributes)
-
-
-def _with_why(what: str, event: Foretold | None) -> str:
-    if event is None or not (event.reason or event.detail):
-        return what
-    if event.fate is Fate.REFUSE:
-        return f"{what}: {printable(event.reason)}" + (f" ({printable(event.detail)})" if event.detail else "")
-    return f"{what} ({printable(event.detail or event.reason)})"

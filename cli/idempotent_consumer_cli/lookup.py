@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from idempotent_consumer.commit import Write, prepare
@@ -14,6 +14,7 @@ from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import WriteMode
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.foresight import (
+    SUPERSEDED,
     Difference,
     Fate,
     Foretold,
@@ -62,6 +63,17 @@ class _Written:
         return row if self.version is None else {**row, "event_version": self.version}
 
 
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What the letters so far will have done; in the first maps, what one does of which it is open whether it is sent.
+
+    settled: fingerprint by event id. written: by the write's key.
+    """
+
+    settled: ChainMap[str, str]
+    written: ChainMap[Hashable, _Written]
+
+
 class Lookup:
     """Foretells letters page by page, in the order in which they would be sent.
 
@@ -76,7 +88,7 @@ class Lookup:
         self._planner = declarative_planner(consumer.settings) if consumer.plans_by_settings else None
         self._is_fifo = consumer.is_fifo
         self._groups: set[str] = set()
-        self._applied: dict[str, str] = {}
+        self._settled: dict[str, str] = {}
         self._written: dict[Hashable, _Written] = {}
 
     def foretell(
@@ -99,8 +111,8 @@ class Lookup:
         stored = self._look_up([work for of_letter in works for work in of_letter], now_ms)
         foretold = []
         for opened, of_letter in zip(chosen, works, strict=True):
-            applied, written = ChainMap({}, self._applied), ChainMap({}, self._written)
-            events = [self._foretell(work, stored, applied, written) for work in of_letter]
+            memory = _Memory(ChainMap({}, self._settled), ChainMap({}, self._written))
+            events = [self._foretell(work, stored, memory) for work in of_letter]
             is_blocked = opened.letter.reason is None and opened.letter.message_id in behind
             prospect = Prospect(
                 opened.letter.message_id,
@@ -110,8 +122,8 @@ class Lookup:
                 ),
             )
             if not leaves(prospect):
-                self._applied.update(applied.maps[0])
-                self._written.update(written.maps[0])
+                self._settled.update(memory.settled.maps[0])
+                self._written.update(memory.written.maps[0])
             foretold.append((opened, prospect))
         return foretold
 
@@ -160,29 +172,35 @@ class Lookup:
             return by_plan(event, Rejected("fault", type(error).__name__))
         return write
 
-    def _foretell(
-        self,
-        work: _Work,
-        stored: Mapping[Hashable, Item],
-        applied: MutableMapping[str, str],
-        written: MutableMapping[Hashable, _Written],
+    def _foretell(self, work: _Work, stored: Mapping[Hashable, Item], memory: _Memory) -> Foretold:
+        event, foretold = work.opened.event, work.foretold
+        if event is not None and (foretold is None or foretold.fate is Fate.PUBLISH):
+            foretold = self._foretell_change(event, work, stored, memory)
+        assert foretold is not None
+        if foretold.reason == "id-reused" and self._compares:
+            return replace(foretold, difference=self._compare(work.write))
+        return foretold
+
+    def _foretell_change(self, event: Event, work: _Work, stored: Mapping[Hashable, Item], memory: _Memory) -> Foretold:
+        """An event that would change something, unless an earlier letter does."""
+        if event.id in memory.settled:
+            return by_earlier_letter(event, memory.settled[event.id], work.foretold)
+        foretold = work.foretold or self._foretell_write(event, work.write, stored, memory)
+        if foretold.fate in (Fate.APPLY, Fate.PUBLISH) or foretold.reason == SUPERSEDED:
+            memory.settled[event.id] = event.fingerprint
+        return foretold
+
+    def _foretell_write(
+        self, event: Event, write: Write | None, stored: Mapping[Hashable, Item], memory: _Memory
     ) -> Foretold:
-        event, write, row = work.opened.event, work.write, None
-        foretold = work.foretold
-        if foretold is None:
-            assert event is not None and write is not None
-            earlier = written.get(write.key)
-            row = earlier.row(write.consumer) if earlier else stored.get(write.key)
-            if event.id in applied:
-                return by_earlier_letter(event, applied[event.id])
-            foretold = by_business_row(event, write, row)
-            if foretold.fate is Fate.APPLY:
-                applied[event.id] = event.fingerprint
-                written[write.key] = _Written(event.id, event.fingerprint, write.version)
+        assert write is not None
+        earlier = memory.written.get(write.key)
+        row = earlier.row(write.consumer) if earlier else stored.get(write.key)
+        foretold = by_business_row(event, write, row)
+        if foretold.fate is Fate.APPLY:
+            memory.written[write.key] = _Written(event.id, event.fingerprint, write.version)
         if foretold.reason == "row-exists" and row is not None:
             return replace(foretold, difference=owner(row))
-        if foretold.reason == "id-reused" and self._compares:
-            return replace(foretold, difference=self._compare(write))
         return foretold
 
     def _compare(self, write: Write | None) -> Difference:

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
-from idempotent_consumer_cli.foresight import Fate, Foretold, LedgerState, Prospect
+from idempotent_consumer_cli.foresight import COPY, SUPERSEDED, Fate, Foretold, LedgerState, Prospect
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.opened import OpenedLetter
 from idempotent_consumer_cli.tables import STATUS, Tables
 
 _Key = TypeVar("_Key")
 
-# The ledger will say `sent` of these too, though the event changes nothing by then.
-_SETTLED_BY_OTHERS = ("copy", "superseded")
 _MOVED_AGAIN = "it failed again and again: `inspect` tells why"
 
 
@@ -142,7 +140,7 @@ def _take_out(index: dict[_Key, dict[str, Followed]], key: _Key, followed: Follo
 
 def _is_told_by_ledger(event: Foretold) -> bool:
     if event.fate is Fate.NO_OP:
-        return event.reason in _SETTLED_BY_OTHERS
+        return event.reason in (COPY, SUPERSEDED)
     return event.state in (LedgerState.NEVER_SEEN, LedgerState.BLOCKED, LedgerState.PENDING)
 
 

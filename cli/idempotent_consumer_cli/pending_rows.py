@@ -14,23 +14,13 @@ from idempotent_consumer.commit import is_pending, stored_notification
 from idempotent_consumer.items import Item
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.pending import INDEX, PendingIndex, PendingRows
+from idempotent_consumer_cli.budget import endless
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.screen import Screen
 
 _EVER_MS = 10**15
 # BatchGetItem takes so many.
 _PAGE = 100
-
-
-class NoDeadline:
-    """A command has the time that it takes, where an invocation has a budget of it."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 10**9
-
-
-def endless() -> Budget:
-    return Budget(NoDeadline())
 
 
 class PendingSource(Protocol):
@@ -178,7 +168,7 @@ def open_pending(dynamodb: Any, table: str, screen: Screen) -> PendingSource:
     for index in described.get("GlobalSecondaryIndexes", []):
         if index["IndexName"] == INDEX and index.get("IndexStatus") == "ACTIVE":
             return IndexedRows(dynamodb, table)
-    screen.note(f"{table} has no index of its pending rows (the reconciler is off), so the whole table is scanned.")
+    screen.note(f"{table} has no index of pending rows (the reconciler is off, or new), so the whole table is scanned.")
     with screen.progress("Scanning the ledger", described.get("ItemCount") or None) as bar:
         return ScannedRows(dynamodb, table, bar.update)
 

@@ -11,7 +11,7 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.foresight import Fate, Prospect
 from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.letters import DeadLetters
+from idempotent_consumer_cli.letters import DeadLetters, give_back
 from idempotent_consumer_cli.lines import (
     count,
     document,
@@ -132,9 +132,7 @@ class Replay:
 
     def close(self, dead: DeadLetters) -> int:
         """Give back what is left, and show the sums; returns the exit code."""
-        in_hand = dead.in_hand
-        with self._screen.progress("Giving back the others", in_hand) as bar:
-            dead.give_back(lambda done: bar.update(done, in_hand))
+        give_back(dead, self._screen)
         if dead.undeleted:
             self._remarks.append(
                 f"{count(dead.undeleted, 'letter')} sent, but not deleted: the next replay sends them once more, which "

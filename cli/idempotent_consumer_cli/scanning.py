@@ -19,10 +19,11 @@ _MAX_SEGMENTS = 1_000_000
 # A sample takes its rows from segments of about this size, so that they come from all over the table.
 _ROWS_A_SEGMENT = 10
 _PATIENCE_SECONDS = 0.2
+_FAREWELL_SECONDS = 2.0
 _random = random.SystemRandom()
 
 
-class Pace:
+class ReadRate:
     """Holds the rows that are read down to a rate, over all threads. rows_a_second: None for no limit."""
 
     def __init__(self, rows_a_second: int | None = None) -> None:
@@ -73,7 +74,7 @@ def describe(dynamodb: Any, name: str, attributes: Collection[str]) -> Table:
 
 
 @contextmanager
-def all_pages(table: Table, segments: int, pace: Pace) -> Iterator[Iterator[list[Item]]]:
+def all_pages(table: Table, segments: int, rate: ReadRate) -> Iterator[Iterator[list[Item]]]:
     """The rows of a table, page by page, read by a thread for each segment; the threads end with the block.
 
     A page raises what the call for it raised.
@@ -82,7 +83,7 @@ def all_pages(table: Table, segments: int, pace: Pace) -> Iterator[Iterator[list
     # Bounded, so that the threads read no faster than the pages are used.
     pages: queue.Queue[Any] = queue.Queue(2 * segments)
     threads = [
-        threading.Thread(target=_read_segment, args=(table, segment, segments, pace, pages, stop), daemon=True)
+        threading.Thread(target=_read_segment, args=(table, segment, segments, rate, pages, stop), daemon=True)
         for segment in range(segments)
     ]
     for thread in threads:
@@ -91,11 +92,13 @@ def all_pages(table: Table, segments: int, pace: Pace) -> Iterator[Iterator[list
         yield _until_all_end(pages, segments)
     finally:
         stop.set()
+        # A call that hangs must not hold up an operator who has pressed Ctrl-C.
+        give_up_at = time.monotonic() + _FAREWELL_SECONDS
         for thread in threads:
-            thread.join(_PATIENCE_SECONDS * 10)
+            thread.join(max(0.0, give_up_at - time.monotonic()))
 
 
-def random_pages(table: Table, size: int, most_segments: int, pace: Pace) -> Iterator[list[Item]]:
+def random_pages(table: Table, size: int, most_segments: int, rate: ReadRate) -> Iterator[list[Item]]:
     """Pages of up to `size` rows from segments in random order, the whole table if they are few."""
     total = min(_MAX_SEGMENTS, max(1, (table.rows or 0) // _ROWS_A_SEGMENT))
     never = threading.Event()
@@ -104,7 +107,7 @@ def random_pages(table: Table, size: int, most_segments: int, pace: Pace) -> Ite
         while True:
             answer = table.read(**options)
             yield answer["Items"]
-            pace.keep(answer["ScannedCount"], never)
+            rate.keep(answer["ScannedCount"], never)
             if "LastEvaluatedKey" not in answer:
                 break
             options["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
@@ -119,16 +122,16 @@ def _shuffled(total: int, most: int) -> Iterator[int]:
 
 
 def _read_segment(
-    table: Table, segment: int, segments: int, pace: Pace, pages: queue.Queue[Any], stop: threading.Event
+    table: Table, segment: int, segments: int, rate: ReadRate, pages: queue.Queue[Any], stop: threading.Event
 ) -> None:
     options: dict[str, Any] = {"Segment": segment, "TotalSegments": segments}
-    if pace.page is not None:
-        options["Limit"] = max(1, pace.page // segments)
+    if rate.page is not None:
+        options["Limit"] = max(1, rate.page // segments)
     try:
         while not stop.is_set():
             answer = table.read(**options)
             _put(answer["Items"], pages, stop)
-            pace.keep(answer["ScannedCount"], stop)
+            rate.keep(answer["ScannedCount"], stop)
             if "LastEvaluatedKey" not in answer:
                 break
             options["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

@@ -15,7 +15,7 @@ from idempotent_consumer.items import Item
 from idempotent_consumer.settings import Settings, WriteMode
 from idempotent_consumer_cli.comparison import BusinessRow, Comparison, Judge
 from idempotent_consumer_cli.consumer import SHIPPED_HANDLER, Consumer
-from idempotent_consumer_cli.scanning import Pace, Table, all_pages, random_pages
+from idempotent_consumer_cli.scanning import ReadRate, Table, all_pages, random_pages
 from idempotent_consumer_cli.single_reads import rows_of
 
 _PAGE = 100
@@ -79,24 +79,26 @@ class Verifier:
     All methods raise what a call to DynamoDB raises.
     """
 
-    def __init__(self, tables: Tables, judge: Judge, pace: Pace, *, demands_rows: bool, key_of: KeyOf | None) -> None:
+    def __init__(
+        self, tables: Tables, judge: Judge, rate: ReadRate, *, demands_rows: bool, key_of: KeyOf | None
+    ) -> None:
         self._tables = tables
         self._judge = judge
-        self._pace = pace
+        self._rate = rate
         self._demands_rows = demands_rows
         self._key_of = key_of
         self._comparison = Comparison(judge)
 
     def read_ledger(self, segments: int, follow: Follow) -> None:
         """Read the whole ledger; to be done first. follow: hears how many rows have been read."""
-        with all_pages(self._tables.ledger, segments, self._pace) as pages:
+        with all_pages(self._tables.ledger, segments, self._rate) as pages:
             for rows in pages:
                 self._comparison.add_ledger(rows)
                 follow(self._judge.counts.ledger)
 
     def read_business(self, segments: int, follow: Follow) -> None:
         """Read the whole business table."""
-        with all_pages(self._tables.business, segments, self._pace) as pages:
+        with all_pages(self._tables.business, segments, self._rate) as pages:
             for rows in pages:
                 self._comparison.add_business(rows)
                 follow(self._judge.counts.business)
@@ -112,7 +114,7 @@ class Verifier:
     def sample_ledger(self, size: int, follow: Follow) -> Iterator[Disagreement]:
         """Check about so many ledger rows for their business row, where their keys are known. follow: as above."""
         counts = self._judge.counts
-        for rows in random_pages(self._tables.ledger, min(size, _PAGE), size + _SPARE_SEGMENTS, self._pace):
+        for rows in random_pages(self._tables.ledger, min(size, _PAGE), size + _SPARE_SEGMENTS, self._rate):
             event_ids = [row["event_id"]["S"] for row in rows if self._judge.count_ledger(row)]
             yield from self._without_business_row(event_ids)
             follow(counts.due)
@@ -122,7 +124,7 @@ class Verifier:
     def sample_business(self, size: int, follow: Follow) -> Iterator[Disagreement]:
         """Check about so many business rows for their ledger row."""
         counts = self._judge.counts
-        for rows in random_pages(self._tables.business, min(size, _PAGE), size + _SPARE_SEGMENTS, self._pace):
+        for rows in random_pages(self._tables.business, min(size, _PAGE), size + _SPARE_SEGMENTS, self._rate):
             young = [judged for row in rows if (judged := self._judge.count_business(row)) is not None]
             yield from self._without_ledger_row(young)
             follow(counts.young)
@@ -130,9 +132,10 @@ class Verifier:
                 return
 
     def _without_business_row(self, event_ids: Sequence[str]) -> Iterator[Disagreement]:
-        due = [event_id for event_id in event_ids if event_id not in self._with_business_row(event_ids)]
-        still_due = {row["event_id"]["S"] for row in self._ledger_rows(due) if self._judge.is_due(row)}
-        return (Disagreement(event_id, Missing.BUSINESS_ROW) for event_id in due if event_id in still_due)
+        found = self._with_business_row(event_ids)
+        missing = [event_id for event_id in event_ids if event_id not in found]
+        still_due = {row["event_id"]["S"] for row in self._ledger_rows(missing) if self._judge.is_due(row)}
+        return (Disagreement(event_id, Missing.BUSINESS_ROW) for event_id in missing if event_id in still_due)
 
     def _with_business_row(self, event_ids: Sequence[str]) -> set[str]:
         if self._key_of is None:

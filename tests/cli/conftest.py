@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from botocore.client import BaseClient
+from botocore.loaders import create_loader
 from moto import mock_aws
 
 from idempotent_consumer import aws
 from idempotent_consumer_cli import clock
 from tests.cli.support import World
+
+_LOADER = create_loader()
 
 
 @pytest.fixture
@@ -38,6 +41,12 @@ def new_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]
 @pytest.fixture
 def world(new_world: Callable[..., World]) -> World:
     return new_world()
+
+
+@pytest.fixture(autouse=True)
+def _models_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command has a session of its own, which would read the models of all services it calls."""
+    monkeypatch.setattr("botocore.session.create_loader", lambda search_path_string=None: _LOADER)
 
 
 @pytest.fixture(autouse=True)

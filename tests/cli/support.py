@@ -233,19 +233,25 @@ class World:
 
     def commit(self, data: Mapping[str, Any], *, age: float = 0, message_id: str = "m-1") -> Commit:
         """As the worker commits an event, `age` seconds ago; not published yet."""
-        settings, event = self.read_settings(), self.event(data)
-        commit = prepare(event, declarative_planner(settings)(event), message_id, self._ago(age), settings)
-        self.store(LEDGER, commit.ledger_item)
-        for write in commit.writes:
-            put = write.action["Put"]
-            self.store(put["TableName"], put["Item"])
+        commit = self._prepare(data, age, message_id)
+        self._store_rows(commit, commit.ledger_item)
         return commit
 
     def settle(self, data: Mapping[str, Any], *, age: float = 0, message_id: str = "m-1") -> Commit:
         """As the worker commits an event, publishes and marks it, `age` seconds ago; the topic gets nothing here."""
-        commit = self.commit(data, age=age, message_id=message_id)
-        self.store(LEDGER, commit.ledger_item_as_sent)
+        commit = self._prepare(data, age, message_id)
+        self._store_rows(commit, commit.ledger_item_as_sent)
         return commit
+
+    def _prepare(self, data: Mapping[str, Any], age: float, message_id: str) -> Commit:
+        settings, event = self.read_settings(), self.event(data)
+        return prepare(event, declarative_planner(settings)(event), message_id, self._ago(age), settings)
+
+    def _store_rows(self, commit: Commit, ledger_item: Item) -> None:
+        self.store(commit.ledger_table, ledger_item)
+        for write in commit.writes:
+            put = write.action["Put"]
+            self.store(put["TableName"], put["Item"])
 
     def mark(self, event_id: str, *, age: float = 0) -> None:
         """As the worker marks a pending row."""

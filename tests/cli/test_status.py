@@ -103,7 +103,7 @@ def test_without_the_index_the_ledger_is_scanned_and_it_is_said(new_world: NewWo
     assert run.exit_code == 1
     assert run.document["pending"] == {"count": 1, "stale": 1, "oldest_age_seconds": 400, "by": "scan"}
     assert run.stderr == (
-        "orders-processed-events has no index of its pending rows (the reconciler is off), so the whole table is "
+        "orders-processed-events has no index of pending rows (the reconciler is off, or new), so the whole table is "
         "scanned.\n"
     )
     assert world.requests("Query") == []

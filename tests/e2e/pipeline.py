@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from local.emulator import Emulator
@@ -64,6 +66,17 @@ class Pipeline:
         assert len(answer["Successful"]) == len(bodies)
         return [entry["MessageId"] for entry in answer["Successful"]]
 
+    def send_all(self, bodies: Iterable[Mapping[str, Any]]) -> None:
+        """Send as many messages as there are, ten a call."""
+        _send_all(self._queue, bodies)
+
+    def put_dead_letters(self, bodies: Iterable[Mapping[str, Any]]) -> None:
+        """Put messages into the dead-letter queue as if SQS had moved them there."""
+        _send_all(self._dead_letters, bodies)
+
+    def purge_dead_letters(self) -> None:
+        self._sqs.purge_queue(QueueUrl=self._dead_letters.url)
+
     @contextmanager
     def visibility(self, seconds: int) -> Iterator[None]:
         """A message that is received inside the block and fails comes back after so many seconds.
@@ -88,6 +101,16 @@ class Pipeline:
     def ledger_row(self, event_id: str) -> dict[str, Any] | None:
         return self._row(self.ledger_table, {"event_id": {"S": event_id}})
 
+    def statuses(self, event_ids: Collection[str]) -> dict[str, int]:
+        """How many of these events have which status in the ledger."""
+        known = {row["event_id"]: row["status"] for row in self._tables.rows(self.ledger_table)}
+        return dict(Counter(known.get(event_id, "never seen") for event_id in event_ids))
+
+    def dead_letter_count(self) -> int:
+        """How many messages the dead-letter queue holds, those in somebody's hand included."""
+        depth = self._dead_letters.depth()
+        return depth.waiting + depth.in_flight
+
     def put_business_row(self, row: Mapping[str, str]) -> None:
         """Store a row that no event of this pipeline has written."""
         self._dynamodb.put_item(TableName=self.business_table, Item={name: {"S": value} for name, value in row.items()})
@@ -100,8 +123,9 @@ class Pipeline:
 
     def business_writes(self, *event_ids: str) -> list[str]:
         """The ids of these events, once for each write to their business rows, in the order of the writes."""
+        wanted = set(event_ids)
         changes = self._tables.changes(self.business_table)
-        return [row["event_id"] for row in changes if row.get("event_id") in event_ids]
+        return [row["event_id"] for row in changes if row.get("event_id") in wanted]
 
     def commits(self, event_id: str) -> int:
         """How often a ledger row of this event was written as pending."""
@@ -110,8 +134,9 @@ class Pipeline:
 
     def notifications(self, *event_ids: str) -> list[Message]:
         """What the topic's subscriber has got of these events, in order."""
+        wanted = set(event_ids)
         self._heard += self._subscriber.take()
-        return [message for message in self._heard if _event_id(message) in event_ids]
+        return [message for message in self._heard if _event_id(message) in wanted]
 
     def dead_letters(self, *bodies: str | Mapping[str, Any]) -> list[Message]:
         """The dead letters with one of these bodies, in order."""
@@ -180,6 +205,12 @@ class Pipeline:
     def _row(self, table: str, key: dict[str, Any]) -> dict[str, Any] | None:
         item = self._dynamodb.get_item(TableName=table, Key=key, ConsistentRead=True).get("Item")
         return plain(item) if item else None
+
+
+def _send_all(queue: Queue, bodies: Iterable[Mapping[str, Any]]) -> None:
+    remaining = iter(bodies)
+    while batch := [json.dumps(body) for body in islice(remaining, 10)]:
+        assert queue.send_batch(batch) == len(batch)
 
 
 def now_ms() -> int:

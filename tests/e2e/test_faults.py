@@ -117,7 +117,7 @@ def test_a_topic_that_refuses_the_role_leaves_the_event_pending_until_it_is_allo
     standard: Pipeline, emulator: Emulator, event_id: str
 ) -> None:
     since = now_ms()
-    with _denied(emulator, standard.role, "sns:Publish"), standard.visibility(2):
+    with denied(emulator, standard.role, "sns:Publish"), standard.visibility(2):
         standard.send({"id": event_id})
         standard.wait_for_metric("Misconfigured", since)
         assert (standard.ledger_row(event_id) or {})["status"] == "pending"
@@ -173,7 +173,7 @@ def failing_commit(event_id: str) -> dict[str, object]:
 
 
 @contextmanager
-def _denied(emulator: Emulator, role: str, action: str) -> Iterator[None]:
+def denied(emulator: Emulator, role: str, action: str) -> Iterator[None]:
     iam = emulator.client("iam")
     statement = {"Effect": "Deny", "Action": action, "Resource": "*"}
     document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})

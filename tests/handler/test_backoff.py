@@ -18,8 +18,9 @@ from idempotent_consumer import consumer as consumer_module
 from idempotent_consumer.backoff import hidden_seconds
 from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.event import Event
-from idempotent_consumer.plan import Plan
+from idempotent_consumer.plan import Plan, Planner
 from idempotent_consumer.settings import Backoff
+from tests.handler.pending_model import Clock, IndexedWorld
 from tests.handler.support import (
     COMMIT,
     HIDE,
@@ -32,6 +33,7 @@ from tests.handler.support import (
     record,
     reported,
 )
+from tests.handler.table_model import Effect, Request
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/orders"
 BACKOFF: dict[str, Any] = {
@@ -463,6 +465,27 @@ def test_call_that_is_refused_does_not_hold_up_the_next_part(cloud: Cloud, monke
     batch = [message(f"m-{number}") for number in range(1, 5)]
     assert cloud.deliver(*batch, **BACKOFF) == reported("m-1", "m-2")
     assert set(cloud.statuses().values()) == {"sent"}
+
+
+@pytest.mark.parametrize("error", [ConnectTimeoutError(endpoint_url="https://sqs.example"), None])
+def test_queue_that_is_out_of_reach_does_not_take_the_time_of_what_follows(error: Exception | None) -> None:
+    """As in a VPC without a way to SQS, where each call takes its whole timeout: 20 parts, each with one that fails."""
+    world = IndexedWorld()
+
+    def interfere(operation: str, _request: Request, effect: Effect) -> Any:
+        if operation == HIDE and error is not None:
+            raise error
+        return effect()
+
+    def plan(planner: Planner, event: Event) -> Plan:
+        return fails(event) if event.id.endswith("00") or event.id.endswith("50") else planner(event)
+
+    world.interfere = interfere
+    batch = [message(f"m-{number:03}") for number in range(1_000)]
+    clock = Clock(world, 20_000, {HIDE: 1_500 if error else 0})
+    answer = world.consumer(plan, **BACKOFF).handle({"Records": batch}, clock)
+    assert answer == reported(*(f"m-{number:03}" for number in range(0, 1_000, 50)))
+    assert list(world.statuses().values()) == ["sent"] * 980
 
 
 def test_messages_are_hidden_where_the_invocation_fails_as_a_whole(cloud: Cloud, drawn: Drawn) -> None:

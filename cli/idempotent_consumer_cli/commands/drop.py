@@ -16,7 +16,7 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.dropped import DropFile
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.foresight import LedgerState
-from idempotent_consumer_cli.letters import DeadLetters
+from idempotent_consumer_cli.letters import DeadLetters, give_back
 from idempotent_consumer_cli.lines import count, in_order, listed, name_of
 from idempotent_consumer_cli.lookup import Lookup
 from idempotent_consumer_cli.opened import open_letter
@@ -127,9 +127,7 @@ class Drop:
     def close(self, dead: DeadLetters, path: Path) -> int:
         """Give back what is left, and show the sums; returns the exit code."""
         remarks = [*dead.unread(self._read, is_fifo=self._consumer.is_fifo), *self._selection.unmet_remark()]
-        in_hand = dead.in_hand
-        with self._screen.progress("Giving back the others", in_hand) as bar:
-            dead.give_back(lambda done: bar.update(done, in_hand))
+        give_back(dead, self._screen)
         chosen, undeleted = self._by_state.total(), dead.undeleted
         self._screen.emit(
             {

@@ -11,7 +11,7 @@ from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer_cli.causes import Causes, read_causes
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.inspection import Inspection
-from idempotent_consumer_cli.letters import DeadLetters
+from idempotent_consumer_cli.letters import DeadLetters, give_back
 from idempotent_consumer_cli.lookup import Lookup
 from idempotent_consumer_cli.opened import open_letter
 from idempotent_consumer_cli.options import Interrupted, operator_command
@@ -64,9 +64,7 @@ def command(
         try:
             _read(dead, report, session, consumer, screen, selection)
             remarks = [*dead.unread(report.read, is_fifo=consumer.is_fifo), *selection.unmet_remark()]
-            in_hand = dead.in_hand
-            with screen.progress("Giving them back", in_hand) as bar:
-                dead.give_back(lambda done: bar.update(done, in_hand))
+            give_back(dead, screen)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"Stopped. {report.read:,} of about {dead.depth.total:,} letters were read, and all are given back."

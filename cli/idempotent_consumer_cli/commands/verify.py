@@ -12,7 +12,7 @@ from idempotent_consumer_cli.comparison import Judge
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.scanning import Pace, describe
+from idempotent_consumer_cli.scanning import ReadRate, describe
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 from idempotent_consumer_cli.verification import Disagreement, Tables, Verifier, key_of_events, why_not_demanded
@@ -57,7 +57,7 @@ def command(
     )
     key_of = key_of_events(consumer.settings)
     unchecked = why_not_demanded(consumer) or (_NO_KEY if sample is not None and key_of is None else None)
-    verifier = Verifier(tables, judge, Pace(max_rows_per_second), demands_rows=unchecked is None, key_of=key_of)
+    verifier = Verifier(tables, judge, ReadRate(max_rows_per_second), demands_rows=unchecked is None, key_of=key_of)
     results = _Results(screen)
     try:
         if sample is None:

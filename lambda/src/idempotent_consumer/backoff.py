@@ -36,31 +36,43 @@ class Postponing:
         self._backoff = backoff
         self._side_by_side = SideBySide()
 
-    def postpone(self, messages: Sequence[Message], groups: dict[str, int], budget: Budget) -> None:
-        """Hide messages that come back, while there is time for it.
+    def begin(self) -> "Postponement":
+        """For one invocation."""
+        return Postponement(self._sqs, self._backoff, self._side_by_side)
 
-        groups: the seconds of each FIFO message group of which a message came back before, added to here: what waits
-        behind a message comes back with it.
-        """
-        if self._backoff is None or self._backoff.max_seconds <= self._backoff.visibility_seconds:
+
+class Postponement:
+    """Hides the messages of one invocation that come back."""
+
+    def __init__(self, sqs: Any, backoff: Backoff | None, side_by_side: SideBySide) -> None:
+        self._sqs = sqs
+        # A cap at or below the queue's own timeout is no backoff.
+        self._backoff = backoff if backoff and backoff.max_seconds > backoff.visibility_seconds else None
+        self._side_by_side = side_by_side
+        # What waits behind a message of its FIFO group comes back with it.
+        self._seconds_of_group: dict[str, int] = {}
+
+    def postpone(self, messages: Sequence[Message], budget: Budget) -> None:
+        """Hide messages that come back, in the order of the queue, while there is time for it."""
+        if self._backoff is None:
             return
-        hidden = [(message.receipt_handle, self._seconds(message, groups, self._backoff)) for message in messages]
+        backoff = self._backoff
+        hidden = [(message.receipt_handle, self._seconds(message, backoff)) for message in messages]
         chunks = [hidden[start : start + MAX_ENTRIES] for start in range(0, len(hidden), MAX_ENTRIES)]
-        queue_url = self._backoff.queue_url
-        failures = self._side_by_side.call(lambda chunk: self._hide(queue_url, chunk, budget), chunks)
-        for code in failures:
+        codes = self._side_by_side.call(lambda chunk: self._hide(backoff.queue_url, chunk, budget), chunks)
+        for code in codes:
             telemetry.log_not_postponed(code)
 
-    def _seconds(self, message: Message, groups: dict[str, int], backoff: Backoff) -> int:
+    def _seconds(self, message: Message, backoff: Backoff) -> int:
         if message.group is None:
             return hidden_seconds(message.receive_count, backoff)
-        if message.group not in groups:
-            groups[message.group] = hidden_seconds(message.receive_count, backoff)
-        return groups[message.group]
+        if message.group not in self._seconds_of_group:
+            self._seconds_of_group[message.group] = hidden_seconds(message.receive_count, backoff)
+        return self._seconds_of_group[message.group]
 
     def _hide(self, queue_url: str, hidden: Sequence[tuple[str, int]], budget: Budget) -> dict[str, None]:
         """One call; the codes of what failed."""
-        if not budget.allows_short_call():
+        if self._backoff is None or not budget.allows_short_call():
             return {}
         entries = [
             {"Id": str(index), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
@@ -69,5 +81,6 @@ class Postponing:
         try:
             answer = self._sqs.change_message_visibility_batch(QueueUrl=queue_url, Entries=entries)
         except CALL_ERRORS as error:
+            self._backoff = None  # a queue that does not answer must not take the time of the messages that follow
             return {error_code(error): None}
         return {str(entry.get("Code", "Unknown")): None for entry in answer.get("Failed", [])}

@@ -11,7 +11,7 @@ from typing import Any
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict, partial_batch_response
 from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
-from idempotent_consumer.backoff import Postponing
+from idempotent_consumer.backoff import Postponement, Postponing
 from idempotent_consumer.commit import prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import (
@@ -67,13 +67,11 @@ class Consumer:
         budget = Budget(context)
         report = Report()
         held: set[str] = set()
-        hidden_groups: dict[str, int] = {}
+        postponement = self._postponing.begin()
         for part in self._parts(read_messages(invocation), budget):
             self._process(part, held, budget)
             returning = returning_messages(part, held)
-            self._postpone(
-                [delivery.message for delivery in part if delivery.message.id in returning], hidden_groups, budget
-            )
+            _postpone([delivery.message for delivery in part if delivery.message.id in returning], postponement, budget)
             self._log(part)
             report.add(part, returning, telemetry.now_ms())
         return self._answer(report)
@@ -216,12 +214,6 @@ class Consumer:
             if work.verdict.outcome.is_dead:
                 work.verdict = failure or work.verdict
 
-    def _postpone(self, messages: Sequence[Message], hidden_groups: dict[str, int], budget: Budget) -> None:
-        try:
-            self._postponing.postpone(messages, hidden_groups, budget)
-        except Exception as error:  # they come back all the same
-            telemetry.log_fault("", error)
-
     def _log(self, deliveries: Sequence[Delivery]) -> None:
         for work in (work for delivery in deliveries for work in delivery.distinct):
             if work.verdict.reason and not work.verdict.outcome.is_dead:  # dead letters are logged as they are sent
@@ -245,6 +237,13 @@ def _guarded(call: Callable[[], dict[str, Verdict]], pending: Mapping[str, Seque
         return call()
     except Exception as error:
         return {event_id: fault(error, works[0].message) for event_id, works in pending.items()}
+
+
+def _postpone(messages: Sequence[Message], postponement: Postponement, budget: Budget) -> None:
+    try:
+        postponement.postpone(messages, budget)
+    except Exception as error:  # they come back all the same
+        telemetry.log_fault("", error)
 
 
 def _rejected(error: Rejected | RecursionError) -> Verdict:
