@@ -25,7 +25,7 @@ class Bar:
         self._task = task
 
     def update(self, done: int, total: int | None = None, note: str = "") -> None:
-        """total: None where it is not known (any more)."""
+        """total: None where it stays as it was."""
         self._progress.update(self._task, completed=done, total=total, note=note)
 
 

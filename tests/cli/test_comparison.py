@@ -63,3 +63,9 @@ def test_the_memory_does_not_grow_with_the_tables(settings: Settings) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 3_000_000
+
+
+def test_an_expired_ledger_row_is_no_suspect(settings: Settings) -> None:
+    comparison = Comparison(Judge(settings, NOW_MS))
+    comparison.add_ledger([ledger_row("expired", NOW_MS // 1000), ledger_row("due", NOW_MS // 1000 + 1)])
+    assert list(comparison.without_business_row()) == ["due"]

@@ -273,15 +273,15 @@ def test_what_could_be_applied_a_second_time_is_left(
 ) -> None:
     settings = {"EVENT_WRITE_MODE": "upsert", "TTL_WINDOW_DAYS": "1"}
     dead = deploy(new_world, monkeypatch, settings=settings)
-    old = dead.letter(order("old"), age=2 * DAY)
+    old = dead.letter(order("old"), age=2 * DAY + 5400)
     dead.letter(order("young"))
     run = dead.run("replay", "--all")
     assert run.stdout.splitlines() == [
-        "old, 1d 23h old: is left, it may have been applied before the ledger forgot it: --beyond-window sends it",
+        "old, 2d 1h old: is left, it may have been applied before the ledger forgot it: --beyond-window sends it",
         "young: will apply",
         "1 letter left: may have been applied before the ledger forgot it: --beyond-window sends it.",
         "1 letter sent: 1 will apply.",
-    ] or run.stdout.splitlines()[0].startswith("old, 2d old: is left")
+    ]
     assert (run.exit_code, dead.visible, queued_ids(dead)) == (1, [old], ["young"])
     run = dead.run("replay", "--all", "--beyond-window")
     assert (run.exit_code, queued_ids(dead)) == (0, ["young", "old"])
@@ -294,9 +294,9 @@ def test_where_the_business_row_tells_an_old_letter_is_sent_and_its_age_said(
 ) -> None:
     settings = {"EVENT_WRITE_MODE": mode, "EVENT_VERSION": "total", "TTL_WINDOW_DAYS": "1"}
     dead = deploy(new_world, monkeypatch, settings=settings)
-    dead.letter(order("old"), age=2 * DAY + 3600)
+    dead.letter(order("old"), age=2 * DAY + 5400)
     run = dead.run("replay", "--all")
-    assert run.stdout.splitlines()[0] in ("old, 2d old: will apply", "old, 2d 1h old: will apply")
+    assert run.stdout.splitlines()[0] == "old, 2d 1h old: will apply"
     assert run.exit_code == 0
 
 

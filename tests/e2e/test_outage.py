@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import threading
@@ -147,7 +148,7 @@ class Terminal:
 
     def counts(self) -> list[str]:
         """What the bar has shown as done, each time that it was drawn."""
-        return [word for word in self.text.replace("\r", " ").split() if word.endswith("/10000")]
+        return re.findall(r"\d+/\d+", self.text)
 
     def _read(self) -> None:
         program = psutil.Process(self._process.pid)
