@@ -86,7 +86,7 @@ class DropFile:
             "attributes": {name: _to_text(value) for name, value in letter.attributes.items()},
             "body": letter.body,
         }
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+        return json.dumps(value, separators=(",", ":")) + "\n"
 
 
 class Sent:

@@ -56,7 +56,7 @@ class DeadLetters:
         self._on_newcomer = on_newcomer
         self._handles: dict[str, str] = {}
         self._seen: set[str] = set()
-        self._doomed: set[str] = set()
+        self._doomed: dict[str, None] = {}
         self.is_over_limit = False
 
     def __enter__(self) -> Self:
@@ -127,14 +127,13 @@ class DeadLetters:
 
         Raises what a call to SQS raises.
         """
-        self._doomed.update(message_ids)
+        self._doomed.update(dict.fromkeys(message_ids))
         waiting = [message_id for message_id in self._doomed if message_id in self._handles]
         for _ in attempts():
             for chunk in _chunks(waiting):
                 deleted = self._call(self._sqs.delete_message_batch, chunk)
-                self._doomed -= deleted
                 for message_id in deleted:
-                    del self._handles[message_id]
+                    del self._doomed[message_id], self._handles[message_id]
             waiting = [message_id for message_id in waiting if message_id in self._doomed]
             if not waiting:
                 break

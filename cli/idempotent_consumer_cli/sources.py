@@ -46,9 +46,13 @@ class FromQueue:
 
 
 class FromFile:
-    """A file that `drop` wrote: what has been sent is noted beside it, and not sent again. sent: None for a dry run."""
+    """A file that `drop` wrote: what has been sent is noted beside it, and not sent again.
+
+    sent: None for a dry run. passed: letters that were sent before.
+    """
 
     total = None
+    passed = 0
 
     def __init__(self, file: Path, consumer_name: str, sent: Sent | None) -> None:
         self._file = file
@@ -59,6 +63,7 @@ class FromFile:
         before = self._sent.ids if self._sent is not None else sent_before(self._file)
         for page in read_pages(self._file, self._consumer_name):
             unsent = [letter for letter in page if letter.message_id not in before]
+            self.passed += len(page) - len(unsent)
             if unsent:
                 yield unsent
 

@@ -20,6 +20,18 @@ from idempotent_consumer_cli import letters, pace
 from tests.cli.support import Run, World
 
 ACCOUNT = "123456789012"
+_CALLS = (
+    "BatchGetItem",
+    "ChangeMessageVisibilityBatch",
+    "DeleteMessageBatch",
+    "PutMetricData",
+    "ReceiveMessage",
+    "SendMessageBatch",
+)
+
+
+class Killed(BaseException):
+    """The process dies here: no handler of exceptions runs after it."""
 
 
 @dataclass
@@ -95,6 +107,30 @@ class Dead:
         )
         return [message["MessageId"] for message in held["Messages"]]
 
+    def kill_at(self, operation: str, call: int, *, after: bool = False) -> None:
+        """The process is killed at a call from now on, from 1, before or after its effect; it makes no more calls."""
+        killed: list[bool] = []
+
+        def die(request: Mapping[str, Any], effect: Callable[[], Any]) -> Any:
+            if after:
+                effect()
+            killed.append(True)
+            raise Killed
+
+        def check() -> None:
+            if killed:
+                raise Killed
+
+        self.world.on(operation, answers=die, calls=[call])
+        for name in _CALLS:
+            self.world.on(name, runs=check)
+
+    def heal(self) -> None:
+        """Another process, and nothing goes wrong any more."""
+        self.world.heal()
+        # moto does not know the call.
+        self.world.on("ListMessageMoveTasks", answers={"Results": []})
+
     # --- what is run
 
     def run(self, *arguments: str) -> Run:
@@ -123,6 +159,11 @@ class Dead:
         return [message.id for message in self._messages(self.world.dead_letter_url)]
 
     @property
+    def bodies(self) -> list[str]:
+        """The bodies of all dead letters, in their order."""
+        return [message.body for message in self._messages(self.world.dead_letter_url)]
+
+    @property
     def queued(self) -> list[Any]:
         """What is in the queue, as moto has it, in order."""
         return self._messages(self.world.queue_url)
@@ -138,9 +179,8 @@ class Dead:
 def deploy(new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, **options: Any) -> Dead:
     """See `World` for the options."""
     clock = Clock()
-    world = new_world(**options)
-    # moto does not know the call.
-    world.on("ListMessageMoveTasks", answers={"Results": []})
+    dead = Dead(new_world(**options), clock)
+    dead.heal()
     monkeypatch.setattr(letters, "WAIT_SECONDS", 0)
     monkeypatch.setattr(pace, "sleep", clock.sleep)
     real = time.monotonic
@@ -149,7 +189,16 @@ def deploy(new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, **o
     monkeypatch.setattr(moto.sqs.models, "unix_time_millis", lambda: millis() + clock.seconds * 1000)
     monkeypatch.setattr(moto.core.responses, "utcnow", lambda: datetime.now(UTC) + timedelta(seconds=clock.seconds))
     monkeypatch.setattr(moto.sqs.models.SQSBackend, "change_message_visibility", _change_visibility)
-    return Dead(world, clock)
+    receive = moto.sqs.models.SQSBackend.receive_message
+
+    def receive_message(backend: Any, queue_name: str, *arguments: Any) -> Any:
+        """Of a FIFO group whose messages come back together, moto's own gives the last one first."""
+        queue = backend.get_queue(queue_name)
+        queue.pending_messages.difference_update([message for message in queue.pending_messages if message.visible])
+        return receive(backend, queue_name, *arguments)
+
+    monkeypatch.setattr(moto.sqs.models.SQSBackend, "receive_message", receive_message)
+    return dead
 
 
 def _change_visibility(backend: Any, queue_name: str, receipt_handle: str, visibility_timeout: int) -> None:

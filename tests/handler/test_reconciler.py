@@ -70,6 +70,22 @@ def test_answer_says_how_many_were_published_and_how_many_are_left(world: Indexe
     assert handle(world) == {"published": 0, "still_stale": 2}
 
 
+def test_rows_that_time_does_not_suffice_for_are_left_and_make_no_failure(
+    world: IndexedWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.add(*(pending_row(f"o-{shard}", STALE_MS, shard=str(shard)) for shard in range(16)))
+    segment = xray_recorder.begin_segment("orders-reconciler", sampling=1)
+    try:
+        done = world.reconciler().handle(Clock(world, 30_000, {READ: 5_000}))
+    finally:
+        xray_recorder.clear_trace_entities()
+    # Begun with 30, 25, 20 and 15 seconds left: a page took 5, and a slow call may take 8.
+    assert done == {"published": 4, "still_stale": 12}
+    assert segment.subsegments[0].annotations == {"published": 4, "left": 12}
+    line = json.loads(capsys.readouterr().out)
+    assert (line["Reconciled"], line["StalePending"]) == (4, 12)
+
+
 def test_empty_ledger_is_nothing_to_do(world: IndexedWorld) -> None:
     assert handle(world) == {"published": 0, "still_stale": 0}
 

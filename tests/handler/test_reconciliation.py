@@ -667,6 +667,17 @@ def test_what_time_does_not_suffice_for_is_left_and_counted(world: IndexedWorld)
     assert sum(status == "pending" for status in world.statuses().values()) == done.still_stale
 
 
+def test_time_that_runs_out_between_two_reads_is_no_failure_to_read(
+    world: IndexedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After 17 reads of the survey 8.5 seconds are left, after the one that leads to the first row 7.4 are."""
+    monkeypatch.setattr(reconciliation, "_random", Chosen(60))
+    world.add(*(pending_row(f"o-{n}", LONG_AGO_MS + n, shard="3") for n in range(120)))
+    done = run(world, budget=Budget(Clock(world, 27_200, {QUERY: 1_100})))
+    assert world.count(QUERY) == 18
+    assert (done.unread, done.left, done.published, done.still_stale) == ({}, {}, 0, 120)
+
+
 def test_runs_that_are_cut_short_publish_all_in_the_end(world: IndexedWorld) -> None:
     world.add(*rows_of_all_shards(800))
     left = [run(world, budget=Budget(Clock(world, 30_000, {READ: 1_000}))).still_stale for _ in range(6)]

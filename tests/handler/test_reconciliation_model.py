@@ -52,16 +52,22 @@ SETTINGS = {
 # Who takes turns
 
 
+class FaultOfOurOwn(Exception):
+    """As a fault of the library would be."""
+
+
 class Process:
     """A run of the worker or of the reconciler. until_ms: a reconciler may touch what was written until then.
 
-    answer: None where it died or failed as a whole.
+    answer: None where it died or failed as a whole. may_fail: a fault of our own has met it where the rows are looked
+    for, which ends a run.
     """
 
     def __init__(self, work: Callable[[Process], Any], calls_left: int) -> None:
         self.answer: Any = None
         self.fault: BaseException | None = None
         self.is_over = False
+        self.may_fail = False
         self.until_ms: int | None = None
         self._work = work
         self._calls_left = calls_left
@@ -101,8 +107,8 @@ class Process:
                 self.answer = self._work(self)
         except (Killed, Misconfigured, PendingUnreadable):
             pass
-        except TypeError as error:  # of our own: where the rows are looked for, that ends a run
-            if self.until_ms is None or str(error) != "of our own":
+        except FaultOfOurOwn as error:
+            if not self.may_fail:
                 self.fault = error
         except BaseException as error:
             self.fault = error
@@ -216,8 +222,8 @@ class Adversary:
         return effect()
 
     def _refuse(self, _request: Request, _effect: Effect) -> Any:
-        codes = ["InternalServerError", "ThrottlingException", "AccessDeniedException", "ValidationException"]
-        raise self._chance.choice([client_error(code) for code in codes[:3]] + [TypeError("of our own")])
+        codes = ["InternalServerError", "ThrottlingException", "AccessDeniedException"]
+        raise self._chance.choice([*map(client_error, codes), FaultOfOurOwn()])
 
     def _lose_answer(self, _request: Request, effect: Effect) -> Any:
         with suppress(ClientError):  # this answer is lost too
@@ -382,9 +388,18 @@ class Play:
         return process
 
     def _interfere(self, operation: str, request: Request, effect: Effect) -> Any:
-        this_process().await_turn()
-        self.law.check_request(operation, request)
-        return self.adversary.interfere(operation, request, effect)
+        process = this_process()
+        process.await_turn()
+        try:
+            self.law.check_request(operation, request)
+        except AssertionError as error:  # which the process would take for a fault of its own
+            process.fault = error
+            raise Killed from error
+        try:
+            return self.adversary.interfere(operation, request, effect)
+        except FaultOfOurOwn:
+            process.may_fail = process.may_fail or operation == QUERY
+            raise
 
     def _let_time_pass(self) -> None:
         if self._chance.random() < 0.2:

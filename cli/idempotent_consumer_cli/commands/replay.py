@@ -15,6 +15,7 @@ from idempotent_consumer_cli.dropped import Sent
 from idempotent_consumer_cli.durations import DURATION
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.letters import DeadLetters
+from idempotent_consumer_cli.lines import count
 from idempotent_consumer_cli.metrics import DIMENSION, NAMESPACE
 from idempotent_consumer_cli.options import Interrupted, operator_command
 from idempotent_consumer_cli.replaying import Policy, Replay
@@ -22,7 +23,7 @@ from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.sending import Sender
 from idempotent_consumer_cli.session import Session
-from idempotent_consumer_cli.sources import FromFile, FromQueue, Source
+from idempotent_consumer_cli.sources import FromFile, FromQueue
 from idempotent_consumer_cli.tables import Tables
 
 _TEN_MINUTES = 600
@@ -90,7 +91,7 @@ def command(
             DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, replay.come_back)
         )
         _check_move_tasks(session, screen, dead.arn)
-        source: Source
+        source: FromQueue | FromFile
         if from_drop is None:
             # What is received together is sent before it is visible again.
             source = FromQueue(dead, pace.Pace(rate).page(visibility_seconds / 2), is_patient=not dry_run)
@@ -98,8 +99,10 @@ def command(
             source = FromFile(from_drop, consumer.name, None if dry_run else stack.enter_context(Sent(from_drop)))
         try:
             replay.run(source, dead)
-            if from_drop is None:
+            if isinstance(source, FromQueue):
                 replay.note_unread(dead)
+            elif source.passed:
+                screen.note(f"{count(source.passed, 'letter')} passed over: {from_drop}.sent says that they were sent.")
             if policy.is_followed:
                 replay.wait(dead, timeout)
         except KeyboardInterrupt:
