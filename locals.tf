@@ -1,8 +1,15 @@
 locals {
   # The default lasts for all receives within the retention: what expires in the queue reaches no dead-letter queue.
+  # The time that a batch is gathered comes on top of each.
   backoff_max_seconds = coalesce(
     var.queue.backoff_max_seconds,
-    max(local.visibility_timeout_seconds, min(900, ceil(floor(var.queue.retention_days * 86400 + 0.5) / local.max_receive_count) - 1))
+    max(
+      local.visibility_timeout_seconds,
+      min(
+        900,
+        ceil(floor(var.queue.retention_days * 86400 + 0.5) / local.max_receive_count) - 1 - coalesce(var.function.batching_window_seconds, 0)
+      )
+    )
   )
 
   ledger_table_name = "${var.name}-processed-events"

@@ -7,7 +7,7 @@ variable "reconciler" {
     - memory_mb: megabytes, 128 to 10240.
     - policy_documents: JSON policies for what it needs beyond, such as the key of an existing topic.
     - threshold_seconds: seconds, up to 1209600 (14 days), from which on a committed event counts as stuck; at least the queue's visibility timeout. Null means twice that, and at least 900. Less finds it sooner, and announces more events twice.
-    - timeout_seconds: seconds of a run, 10 to 900. What it does not get done is left to the next run.
+    - timeout_seconds: seconds of a run, 30 to 900. What it does not get done is left to the next run.
   EOT
   nullable    = false
 
@@ -52,7 +52,7 @@ variable "reconciler" {
   }
 
   validation {
-    condition     = floor(var.reconciler.timeout_seconds) == var.reconciler.timeout_seconds && var.reconciler.timeout_seconds >= 10 && var.reconciler.timeout_seconds <= 900
-    error_message = "reconciler.timeout_seconds is ${var.reconciler.timeout_seconds}, but must be a whole number from 10 to 900: each call to AWS may take 7 seconds, and a step starts only while there is time for it."
+    condition     = floor(var.reconciler.timeout_seconds) == var.reconciler.timeout_seconds && var.reconciler.timeout_seconds >= 30 && var.reconciler.timeout_seconds <= 900
+    error_message = "reconciler.timeout_seconds is ${var.reconciler.timeout_seconds}, but must be a whole number from 30 to 900: the last 9 seconds of a run begin nothing, and reading what is pending takes a part of the rest."
   }
 }

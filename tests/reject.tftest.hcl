@@ -1151,18 +1151,18 @@ run "reject_reconciler_threshold_below_the_visibility" {
   expect_failures = [var.reconciler]
 }
 
-# reconciler.timeout_seconds is 9, but must be a whole number from 10 to 900: each call to AWS may take 7 seconds, and a step starts only while there is time for it.
-run "reject_reconciler_timeout_of_9_seconds" {
+# reconciler.timeout_seconds is 29, but must be a whole number from 30 to 900: the last 9 seconds of a run begin nothing, and reading what is pending takes a part of the rest.
+run "reject_reconciler_timeout_of_29_seconds" {
   command = plan
 
   variables {
-    reconciler = { timeout_seconds = 9 }
+    reconciler = { timeout_seconds = 29 }
   }
 
   expect_failures = [var.reconciler]
 }
 
-# reconciler.timeout_seconds is 901, but must be a whole number from 10 to 900: each call to AWS may take 7 seconds, and a step starts only while there is time for it.
+# reconciler.timeout_seconds is 901, but must be a whole number from 30 to 900: the last 9 seconds of a run begin nothing, and reading what is pending takes a part of the rest.
 run "reject_reconciler_timeout_of_901_seconds" {
   command = plan
 

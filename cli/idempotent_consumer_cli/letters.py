@@ -227,6 +227,8 @@ class DeadLetters:
 def give_back(dead: DeadLetters, screen: Screen) -> None:
     """Give back all that is in hand, before a command ends."""
     in_hand = dead.in_hand
+    if not in_hand:
+        return
     with screen.progress("Giving back", in_hand) as bar:
         problem = dead.give_back(lambda done: bar.update(done, in_hand))
     if problem:

@@ -15,6 +15,8 @@ from idempotent_consumer.commit import prepare
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Plan, Put
 from idempotent_consumer.settings import Settings, WriteMode
+from idempotent_consumer_cli import lookup as lookup_module
+from idempotent_consumer_cli import opened
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.foresight import Difference, Fate, Foretold, LedgerState, Prospect, compare, is_refused
 from idempotent_consumer_cli.letter import Letter
@@ -409,3 +411,25 @@ def test_what_the_consumer_writes_beside_the_event_is_no_difference() -> None:
     one = {**identity, "event_fingerprint": {"S": "1"}, "event_committed_at": {"N": "1"}}
     other = {**identity, "event_fingerprint": {"S": "2"}, "event_committed_at": {"N": "2"}}
     assert compare(one, other) == Difference({})
+
+
+# --- faults
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "detail"),
+    [
+        (KeyError("secret"), "fault", "KeyError"),
+        (RecursionError(), "nested-too-deep", "the body is nested too deep to be processed"),
+    ],
+)
+@pytest.mark.parametrize(("module", "name"), [(opened, "fingerprint"), (lookup_module, "prepare")])
+def test_where_the_library_itself_fails_the_consumer_does_too(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, error: Exception, reason: str, detail: str
+) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(module, name, fail)
+    event = first_event(cloud, letter(order()))
+    assert (event.fate, event.reason, event.detail) == (Fate.REFUSE, reason, detail)

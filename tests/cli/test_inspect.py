@@ -10,7 +10,9 @@ from typing import Any
 import boto3
 import pytest
 
-from idempotent_consumer_cli import letters
+from idempotent_consumer_cli import causes, letters
+from idempotent_consumer_cli.foresight import Difference, Fate, Foretold, LedgerState
+from idempotent_consumer_cli.lines import difference_of
 from tests.cli.letters_support import Dead, deploy, text
 from tests.cli.support import BUSINESS, World, client_error, denied
 
@@ -190,6 +192,29 @@ def test_own_code_is_not_foretold(new_world: Callable[..., World], monkeypatch: 
     assert row[-2:] == ["never seen", "unknown (the consumer's own code decides)"]
 
 
+def test_where_the_queue_does_not_tell_after_how_many_receives_sqs_moves_a_message_it_is_left_out(dead: Dead) -> None:
+    dead.letter(order())
+    dead.world.on("GetQueueAttributes", raises=denied("GetQueueAttributes"), calls=[1])
+    assert cells(dead.run("inspect").stdout.splitlines()[4])[1] == "moved by SQS"
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        (Difference(owner=("e-1", None)), "the row is of event e-1"),
+        (Difference(owner=("e\x1b", "b")), "the row is of event e\\x1b of b"),
+        (Difference(owner=(None, None)), "the row names no event"),
+        (Difference(remark="why not"), "why not"),
+        (Difference({}), "the rows are alike: the content differs outside of them"),
+        (Difference({"a": ("1", "2"), "b": ("x", "nothing")}), "differs in a, b"),
+        (None, ""),
+    ],
+)
+def test_what_stands_against_an_event_is_said_in_words(difference: Difference | None, words: str) -> None:
+    event = Foretold("e", LedgerState.CONFLICT, Fate.REFUSE, "id-reused", difference=difference)
+    assert difference_of(event) == words
+
+
 # --- choosing
 
 
@@ -242,6 +267,14 @@ def test_the_log_tells_the_cause_of_letters_that_sqs_moved(dead: Dead) -> None:
     run = dead.run("inspect")
     table = run.stdout[run.stdout.index("Why SQS moved them") :]
     assert cells(table.splitlines()[4]) == ["misconfigured", detail, "2"]
+
+
+def test_a_log_that_was_read_in_part_is_said_to_be_so(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(causes, "MOST_PAGES", 1)
+    dead.letter(order())
+    dead.world.on("FilterLogEvents", answers={"events": [], "nextToken": "more"})
+    run = dead.run("inspect")
+    assert "The log is longer than what was read of it: older causes may be missing." in run.stdout.splitlines()
 
 
 @pytest.mark.case("O01")

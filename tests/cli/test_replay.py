@@ -118,6 +118,14 @@ def test_a_call_that_is_too_long_all_the_same_is_made_one_by_one(dead: Dead) -> 
     assert (queued_ids(dead), run.exit_code) == (["order-0", "order-1", "order-2"], 0)
 
 
+def test_of_letters_that_go_one_by_one_a_refused_one_stays(dead: Dead) -> None:
+    sent = orders(dead, 3)
+    dead.world.on("SendMessageBatch", raises=client_error("BatchRequestTooLong", "SendMessageBatch"), calls=[1, 3])
+    run = dead.run("replay", "--all")
+    assert (queued_ids(dead), dead.visible, run.exit_code) == (["order-0", "order-2"], [sent[1]], 1)
+    assert "order-1: not sent (BatchRequestTooLong)" in run.stdout.splitlines()
+
+
 def sends(dead: Dead) -> list[dict[str, Any]]:
     return dead.world.requests("SendMessageBatch")
 

@@ -543,3 +543,12 @@ def test_messages_are_hidden_before_a_process_that_dies_later_in_the_batch(
     cloud.on(COMMIT, raises=DOWN, calls=[1])
     assert cloud.deliver(message("m-1"), message("m-2"), **BACKOFF) == reported("m-1")
     assert cloud.operations.index(HIDE) < cloud.operations.index(PUBLISH)
+
+
+def test_the_time_in_work_is_a_part_of_the_time_hidden(cloud: Cloud, drawn: Drawn) -> None:
+    """What the queue counts from the call, the plan's rule on retention counts from the receive."""
+    take_all(cloud)
+    cloud.on(PUBLISH, raises=DOWN)
+    cloud.deliver(message("m-1"), context=Context(cloud, costs_ms={PUBLISH: 7_900}), **BACKOFF)
+    assert drawn == [(30, 60)]
+    assert hidden(cloud) == {"m-1": 31 - 7}

@@ -96,6 +96,11 @@ def test_shard_without_rows_has_no_oldest(indexed: Cloud) -> None:
     assert index(indexed).oldest_ms("4", ENDLESS) is None
 
 
+def test_a_time_that_was_edited_by_hand_stops_no_run(indexed: Cloud) -> None:
+    indexed.on(QUERY, answers={"Items": [{"created_at": {"N": "1000.5"}}], "Count": 1})
+    assert index(indexed).oldest_ms("3", ENDLESS) == 1_000
+
+
 def test_row_of_the_year_1970_is_the_oldest_and_not_nothing(indexed: Cloud) -> None:
     store(indexed, 0)
     assert index(indexed).oldest_ms("3", ENDLESS) == 0

@@ -692,11 +692,36 @@ def test_counting_stops_when_half_of_the_time_is_used_up(world: IndexedWorld, mo
     world.add(*(pending_row(f"o-{n}", LONG_AGO_MS + n, shard="0") for n in range(1_000)))
     world.most_counted = 10
     done = run(world, budget=Budget(Clock(world, 60_000, {QUERY: 500})))
-    # One call for the oldest row, and 60 for others until less than 30 seconds are left.
-    assert sum(call.request.get("Select") == "COUNT" for call in world.calls) == 60
-    assert (done.stale, done.unread) == (600, {})
+    # One call for the oldest row, and 51 for others until less than half of what the last page leaves is left.
+    assert sum(call.request.get("Select") == "COUNT" for call in world.calls) == 51
+    assert (done.stale, done.unread) == (510, {})
     assert done.published >= 200
-    assert done.still_stale == 600 - done.published
+    assert done.still_stale == 510 - done.published
+
+
+def test_a_short_run_counts_for_so_long_only_that_it_can_publish(
+    world: IndexedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciliation, "_random", Chosen(0))
+    world.add(*(pending_row(f"o-{n}", LONG_AGO_MS + n, shard="0") for n in range(100)))
+    world.most_counted = 10
+    done = run(world, budget=Budget(Clock(world, 12_000, {QUERY: 60})))
+    assert done.published == 100
+
+
+def test_large_notifications_are_marked_before_the_next_are_published(world: IndexedWorld) -> None:
+    """Else publishing could take the time for marking, run after run."""
+    large = {f"o-{n}": {"S": notification(f"o-{n}", "x" * 250_000).to_text()} for n in range(12)}
+    world.add(*(pending_row(name, LONG_AGO_MS, shard="0", notification=text) for name, text in large.items()))
+    assert run(world).published == 12
+    assert [call.operation for call in world.calls if call.operation in (PUBLISH, MARK)] == [
+        *([PUBLISH] * 5),
+        MARK,
+        *([PUBLISH] * 5),
+        MARK,
+        *([PUBLISH] * 2),
+        MARK,
+    ]
 
 
 def test_small_backlog_is_counted_whole(world: IndexedWorld) -> None:

@@ -103,11 +103,16 @@ class Budget:
 
     def __init__(self, context: LambdaContext) -> None:
         self._context = context
+        self._began_with_ms = self.remaining_ms()
         self._slowest_commit_ms = _USUAL_COMMIT_MS
         self._slowest_settling_ms = 0
 
     def remaining_ms(self) -> int:
         return self._context.get_remaining_time_in_millis()
+
+    def elapsed_ms(self) -> int:
+        """How long ago the invocation began."""
+        return self._began_with_ms - self.remaining_ms()
 
     def allows_call(self) -> bool:
         """Whether an AWS call that starts now ends, at its slowest, before the function is stopped."""

@@ -20,7 +20,7 @@ _random = random.SystemRandom()
 
 
 def hidden_seconds(receive_count: int, backoff: Backoff, draw: Callable[[int, int], int] = _random.randint) -> int:
-    """How long a message is hidden after its nth receive: drawn between the queue's timeout and twice that per receive.
+    """How long a message is hidden from its nth receive on: from the queue's timeout V to V * 2^n, within the cap.
 
     draw: gives a whole number between two, both included.
     """
@@ -57,7 +57,9 @@ class Postponement:
         if self._backoff is None:
             return
         backoff = self._backoff
-        hidden = [(message.receipt_handle, self._seconds(message, backoff)) for message in messages]
+        # SQS counts from its call; the queue's own timeout, and what the plan allows for, count from the receive.
+        elapsed = budget.elapsed_ms() // 1000
+        hidden = [(message.receipt_handle, max(0, self._seconds(message, backoff) - elapsed)) for message in messages]
         chunks = [hidden[start : start + MAX_ENTRIES] for start in range(0, len(hidden), MAX_ENTRIES)]
         codes = self._side_by_side.call(lambda chunk: self._hide(backoff.queue_url, chunk, budget), chunks)
         for code in codes:

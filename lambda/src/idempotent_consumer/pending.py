@@ -1,6 +1,7 @@
 """The pending rows of the ledger: events that are committed, and whose notification is not known to be out."""
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any, Protocol
 
 from idempotent_consumer.answer import Verdict
@@ -50,7 +51,7 @@ class PendingIndex:
     def oldest_ms(self, shard: str, budget: Budget) -> int | None:
         answer = self._query(shard, None, budget, Limit=1, ProjectionExpression="created_at")
         for row in answer["Items"]:
-            return int(row["created_at"]["N"])
+            return int(Decimal(row["created_at"]["N"]))
         return None
 
     def counts(self, shard: str, until_ms: int, budget: Budget) -> Iterator[int]:

@@ -5,19 +5,23 @@ which is allowed; neither writes anything but `sent`.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import OUT_OF_TIME, Budget
+from idempotent_consumer.aws import LONGEST_CALL_MS, OUT_OF_TIME, Budget
 from idempotent_consumer.commit import UNREADABLE, is_pending, sent_attributes, stored_notification
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.notification import RenderedNotification
-from idempotent_consumer.outbox import Outbox
+from idempotent_consumer.outbox import MAX_BATCH_BYTES, Notifications, Outbox
 from idempotent_consumer.pending import PendingRows, PendingUnread
 
-# Rows that are read, published and marked together: a ledger row has 400 KB at most.
+# Rows that are read together: a ledger row has 400 KB at most.
 PAGE = 50
+# Notifications that are published before they are marked: five calls of the outbox at most.
+_MOST_BYTES = 5 * MAX_BATCH_BYTES
+# What `Budget.allows_commit` asks for: with less, no further page is begun.
+_LAST_PAGE_MS = LONGEST_CALL_MS + 1_500
 # SnapStart clones the state of the shared generator: functions would begin at the same place.
 _random = random.SystemRandom()
 
@@ -64,7 +68,7 @@ class Reconciler:
         follow: hears of each step. Failures are in the result; only faults of our own raise.
         """
         run = Reconciliation()
-        to_be_left_ms = budget.remaining_ms() // 2
+        to_be_left_ms = (budget.remaining_ms() + _LAST_PAGE_MS) // 2
         stale = {shard: self._survey(shard, until_ms, to_be_left_ms, budget, run) for shard in self._pending.shards}
         # Rows that can never be published must not use up run after run before those behind them: each run begins
         # with another shard, and in each with another row.
@@ -139,14 +143,33 @@ class Reconciler:
                 notifications[event_id] = stored_notification(row)
             except ValueError:
                 failures[event_id] = UNREADABLE
-        failures |= self._outbox.publish(notifications, budget)
-        message_ids = {
-            event_id: pending[event_id].get("message_id", {}).get("S", "")
-            for event_id in notifications
-            if event_id not in failures
-        }
-        sent = sent_attributes(self._now_ms(), self._ttl_window_seconds)
-        failures |= self._ledger.mark_sent(message_ids, sent, budget)
-        run.published += sum(event_id not in failures for event_id in message_ids)
+        for part in _parts(notifications):
+            if not budget.allows_call():
+                failures |= dict.fromkeys(part, OUT_OF_TIME)
+                continue
+            failed = self._outbox.publish(part, budget)
+            message_ids = {
+                event_id: pending[event_id].get("message_id", {}).get("S", "")
+                for event_id in part
+                if event_id not in failed
+            }
+            sent = sent_attributes(self._now_ms(), self._ttl_window_seconds)
+            failed |= self._ledger.mark_sent(message_ids, sent, budget)
+            run.published += len(part) - len(failed)
+            failures |= failed
         run.gone += sum(event_id not in pending and event_id not in failures for event_id in event_ids)
         run.left |= failures
+
+
+def _parts(notifications: Notifications) -> Iterator[Notifications]:
+    """Parts of so many bytes that publishing does not take the time that marking needs."""
+    part: dict[str, RenderedNotification] = {}
+    size = 0
+    for event_id, notification in notifications.items():
+        if part and size + notification.size > _MOST_BYTES:
+            yield part
+            part, size = {}, 0
+        part[event_id] = notification
+        size += notification.size
+    if part:
+        yield part
