@@ -25,6 +25,7 @@ from tests.handler.support import (
     COMMIT,
     HIDE,
     NOTHING_FAILED,
+    NOW_MS,
     PUBLISH,
     Cloud,
     Context,
@@ -552,3 +553,26 @@ def test_the_time_in_work_is_a_part_of_the_time_hidden(cloud: Cloud, drawn: Draw
     cloud.deliver(message("m-1"), context=Context(cloud, costs_ms={PUBLISH: 7_900}), **BACKOFF)
     assert drawn == [(30, 60)]
     assert hidden(cloud) == {"m-1": 31 - 7}
+
+
+@pytest.mark.parametrize(
+    ("age_seconds", "receive_count", "seconds"),
+    [
+        pytest.param(0, 1, 60, id="time enough: as drawn"),
+        pytest.param(600, 1, 60, id="five times 60 of 300 seconds left"),
+        pytest.param(700, 1, 40, id="five times 40 of 200"),
+        pytest.param(700, 4, 60, id="two times 60 of 200"),
+        pytest.param(880, 1, 30, id="never less than the queue's own timeout"),
+        pytest.param(2_000, 1, 30, id="past its retention by our clock"),
+    ],
+)
+def test_a_message_is_hidden_for_so_long_only_that_it_is_dead_lettered_before_it_is_lost(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, age_seconds: int, receive_count: int, seconds: int
+) -> None:
+    monkeypatch.setattr(backoff_module, "hidden_seconds", lambda receives, backoff: 60)
+    take_all(cloud)
+    cloud.on(PUBLISH, raises=DOWN)
+    one = message("m-1", receive_count=receive_count)
+    one["attributes"]["SentTimestamp"] = str(NOW_MS - age_seconds * 1000)
+    cloud.deliver(one, **BACKOFF, RETENTION_SECONDS="900", MAX_RECEIVE_COUNT="5")
+    assert hidden(cloud) == {"m-1": seconds}

@@ -258,7 +258,29 @@ def test_backoff_is_read() -> None:
         queue_url="https://sqs.eu-central-1.amazonaws.com/111122223333/orders",
         visibility_seconds=180,
         max_seconds=900,
+        retention_seconds=1_209_600,
+        max_receives=1,
     )
+
+
+def test_what_the_queue_does_with_a_message_in_the_end_is_read() -> None:
+    backoff = read(**BACKOFF | {"RETENTION_SECONDS": "345600", "MAX_RECEIVE_COUNT": "5"}).backoff
+
+    assert backoff is not None
+    assert (backoff.retention_seconds, backoff.max_receives) == (345_600, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "bounds"),
+    [
+        ("RETENTION_SECONDS", "59", "60 to 1209600"),
+        ("RETENTION_SECONDS", "1209601", "60 to 1209600"),
+        ("MAX_RECEIVE_COUNT", "0", "1 to 1000"),
+        ("MAX_RECEIVE_COUNT", "1001", "1 to 1000"),
+    ],
+)
+def test_a_retention_or_receives_that_no_queue_has_is_refused(name: str, value: str, bounds: str) -> None:
+    assert refusal(NEEDED | BACKOFF | {name: value}) == f"{name} is {value!r}, not a whole number from {bounds}"
 
 
 def test_without_the_queue_s_url_there_is_no_backoff() -> None:

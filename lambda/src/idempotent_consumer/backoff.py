@@ -28,6 +28,12 @@ def hidden_seconds(receive_count: int, backoff: Backoff, draw: Callable[[int, in
     return draw(backoff.visibility_seconds, max(most, backoff.visibility_seconds))
 
 
+def lasting_seconds(message: Message, now_ms: int, backoff: Backoff) -> int:
+    """How long a message may be hidden each time so that it is dead-lettered before the queue loses it."""
+    left_ms = backoff.retention_seconds * 1000 - (now_ms - message.sent_ms)
+    return left_ms // 1000 // max(1, backoff.max_receives - message.receive_count + 1)
+
+
 class Postponing:
     """sqs: a client whose calls give up soon. backoff: None where messages keep the queue's timeout."""
 
@@ -67,10 +73,14 @@ class Postponement:
 
     def _seconds(self, message: Message, backoff: Backoff) -> int:
         if message.group is None:
-            return hidden_seconds(message.receive_count, backoff)
+            return self._draw(message, backoff)
         if message.group not in self._seconds_of_group:
-            self._seconds_of_group[message.group] = hidden_seconds(message.receive_count, backoff)
+            self._seconds_of_group[message.group] = self._draw(message, backoff)
         return self._seconds_of_group[message.group]
+
+    def _draw(self, message: Message, backoff: Backoff) -> int:
+        drawn = hidden_seconds(message.receive_count, backoff)
+        return max(backoff.visibility_seconds, min(drawn, lasting_seconds(message, telemetry.now_ms(), backoff)))
 
     def _hide(self, queue_url: str, hidden: Sequence[tuple[str, int]], budget: Budget) -> dict[str, None]:
         """One call; the codes of what failed."""

@@ -33,6 +33,7 @@ class Reconciliation:
     stale: rows that the index showed as pending for too long when the run began. oldest_ms: when the oldest pending
     row was written, stale or not, epoch milliseconds. published: rows announced and marked. gone: rows that others had
     settled. left: event ids that could not be published or marked, and why. unread: shards that could not be read.
+    is_refused: a right or resource is missing, so that it would be in vain to go on.
     """
 
     stale: int = 0
@@ -41,11 +42,15 @@ class Reconciliation:
     gone: int = 0
     left: dict[str, Verdict] = field(default_factory=dict)
     unread: dict[str, Verdict] = field(default_factory=dict)
+    is_refused: bool = False
 
     @property
     def still_stale(self) -> int:
-        """Rows that the run leaves pending: those that failed, and those that it did not get to."""
-        return max(self.stale - self.published - self.gone, len(self.left))
+        """Rows that the run leaves pending, at least: those that failed or that it did not get to.
+
+        Of a shard that cannot be read nothing is known, which must not look like nothing to be done.
+        """
+        return max(self.stale - self.published - self.gone, len(self.left), len(self.unread))
 
 
 class Reconciler:
@@ -111,7 +116,7 @@ class Reconciler:
     ) -> None:
         pages = self._pending.pages(shard, until_ms, _random.randrange(stale), PAGE, budget)
         try:
-            while budget.allows_commit() and (event_ids := next(pages, None)):
+            while not run.is_refused and budget.allows_commit() and (event_ids := next(pages, None)):
                 started_ms = budget.remaining_ms()
                 self._settle(event_ids, budget, run)
                 budget.observe_settling(started_ms - budget.remaining_ms())
@@ -159,6 +164,8 @@ class Reconciler:
             failures |= failed
         run.gone += sum(event_id not in pending and event_id not in failures for event_id in event_ids)
         run.left |= failures
+        is_all = len(event_ids) == len(failures)
+        run.is_refused = is_all and all(verdict.reason == "misconfigured" for verdict in failures.values())
 
 
 def _parts(notifications: Notifications) -> Iterator[Notifications]:

@@ -19,6 +19,7 @@ MAX_NOTIFICATION_BYTES = 350_000
 
 # A message is hidden for 12 hours at most (Amazon SQS API Reference, ChangeMessageVisibility).
 MAX_HIDDEN_SECONDS = 43_200
+MAX_RETENTION_SECONDS = 1_209_600
 
 
 class SettingsError(ValueError):
@@ -71,11 +72,14 @@ class Backoff:
     """Where and how long a message that has to come back is hidden, in seconds.
 
     visibility_seconds: the queue's own timeout, the least. max_seconds: the most; at or below that there is no backoff.
+    retention_seconds: after so long in the queue a message is lost. max_receives: after so many it is dead-lettered.
     """
 
     queue_url: str
     visibility_seconds: int
     max_seconds: int
+    retention_seconds: int = MAX_RETENTION_SECONDS
+    max_receives: int = 1
 
 
 @dataclass(frozen=True)
@@ -181,6 +185,8 @@ class _Reader:
             queue_url=self.text("QUEUE_URL"),
             visibility_seconds=self.integer("VISIBILITY_TIMEOUT_SECONDS", 0, MAX_HIDDEN_SECONDS),
             max_seconds=self.integer("BACKOFF_MAX_SECONDS", 0, MAX_HIDDEN_SECONDS),
+            retention_seconds=self.integer("RETENTION_SECONDS", 60, MAX_RETENTION_SECONDS, str(MAX_RETENTION_SECONDS)),
+            max_receives=self.integer("MAX_RECEIVE_COUNT", 1, 1000, "1"),
         )
 
     def integer(self, name: str, least: int, most: int, default: str | None = None) -> int:
