@@ -133,13 +133,13 @@ class Sent:
 def sent_before(file: Path) -> set[str]:
     """The message ids of the letters of a file that have been sent back.
 
-    The last line of a run that was killed may be cut off: that letter counts as not sent.
+    The last one of a run that was killed may be cut off: it is nobody's, so that letter is sent again.
     """
     path = _sent_path(file)
     if not path.exists():
         return set()
     with path.open(encoding="ascii", errors="replace") as lines:
-        return {line[:-1] for line in lines if line.endswith("\n")}
+        return {line.strip() for line in lines}
 
 
 def _sent_path(file: Path) -> Path:

@@ -35,7 +35,7 @@ from idempotent_consumer_cli.tables import Tables
 _WOULD_BE_REFUSED = "would be refused again"
 _BEYOND_WINDOW = "may have been applied before the ledger forgot it: --beyond-window sends it"
 _NOT_SENT = "could not be sent"
-# How many of those refused again are listed.
+# How many of those that are not done are listed.
 _MOST_LISTED = 100
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 3.0
@@ -77,7 +77,7 @@ class Replay:
         self._outcomes = Outcomes(tables, self._tell)
         self._fates: Counter[Fate] = Counter()
         self._left: Counter[str] = Counter()
-        self._refused: list[Followed] = []
+        self._undone: list[Followed] = []
         self._remarks: list[str] = []
         self.read = 0
         self.sent = 0
@@ -204,9 +204,11 @@ class Replay:
 
     def _tell(self, followed: Followed) -> None:
         if not self._policy.is_quiet:
+            why = f": {followed.reason}" if followed.reason else ""
             self._screen.emit(outcome_document(followed))
-        if followed.became is Became.REFUSED and len(self._refused) < _MOST_LISTED:
-            self._refused.append(followed)
+            self._screen.say(f"{name(followed.event_ids, followed.message_id)} {followed.became.value}{why}")
+        if followed.became in (Became.REFUSED, Became.UNDER_WAY) and len(self._undone) < _MOST_LISTED:
+            self._undone.append(followed)
 
     def _summary(self, is_done: bool) -> dict[str, object]:
         return {
@@ -226,9 +228,12 @@ class Replay:
             self._screen.say(f"{count(number, 'letter')} left: {why}.")
         for remark in self._remarks:
             self._screen.say(remark)
-        if self._refused:
-            rows = [(name(each.event_ids, each.message_id), each.reason, each.detail) for each in self._refused]
-            self._screen.table("Refused again", ("event", "reason", "detail"), rows)
+        if self._undone:
+            rows = [
+                (name(each.event_ids, each.message_id), each.became.value, each.reason, each.detail)
+                for each in self._undone
+            ]
+            self._screen.table("Not done", ("event", "outcome", "reason", "detail"), rows)
         fates = listed(+self._fates) or "nothing to do"
         if self._policy.dry_run:
             self._screen.say(f"{count(self._fates.total(), 'letter')} would be sent: {fates}. Nothing was changed.")

@@ -45,9 +45,8 @@ visibility_option = click.option(
     "visibility_seconds",
     type=DURATION,
     default=VISIBILITY_SECONDS,
-    show_default=True,
     callback=lambda context, parameter, value: _hideable(value),
-    help="How long a letter in hand is hidden; if the program is killed, it comes back after that.",
+    help="How long a letter in hand is hidden, 60s by default; if the program is killed, it comes back after that.",
 )
 
 

@@ -109,11 +109,9 @@ class Sender:
         }
 
     def _entry(self, entry_id: str, letter: Letter) -> dict[str, Any]:
-        entry: dict[str, Any] = {
-            "Id": entry_id,
-            "MessageBody": letter.body,
-            "MessageAttributes": letter.producers_attributes,
-        }
+        entry: dict[str, Any] = {"Id": entry_id, "MessageBody": letter.body}
+        if letter.producers_attributes:
+            entry["MessageAttributes"] = letter.producers_attributes
         if letter.group is not None:
             entry["MessageGroupId"] = letter.group
         if self._is_fifo:

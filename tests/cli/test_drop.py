@@ -176,6 +176,17 @@ def test_no_file_is_ever_overwritten(dead: Dead, folder: Path, kind: str) -> Non
         assert (folder / "gone.jsonl").read_text() == "precious"
 
 
+def test_a_file_that_appears_meanwhile_is_not_overwritten_either(dead: Dead, folder: Path) -> None:
+    sent = orders(dead, 1)
+    dead.world.on("ReceiveMessage", runs=lambda: (folder / "gone.jsonl").write_text("precious"))
+    run = dead.run("drop", "--all", "--output", "gone.jsonl")
+    assert run.exit_code == 2
+    assert run.stderr.splitlines()[-1] == (
+        "Error: gone.jsonl cannot be written (File exists): its last letters are not deleted"
+    )
+    assert ((folder / "gone.jsonl").read_text(), dead.visible) == ("precious", sent)
+
+
 def test_a_file_in_no_folder_is_refused_before_anything_is_read(dead: Dead) -> None:
     run = dead.run("drop", "--all", "--output", "nowhere/gone.jsonl")
     assert run.exit_code == 2

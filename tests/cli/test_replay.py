@@ -371,10 +371,11 @@ def test_queues_of_two_kinds_are_refused(dead: Dead) -> None:
 
 
 @pytest.mark.case("O10")
-def test_beside_sqs_own_redrive_nothing_is_sent(dead: Dead) -> None:
+@pytest.mark.parametrize("status", ["RUNNING", "CANCELLING"])
+def test_beside_sqs_own_redrive_nothing_is_sent(dead: Dead, status: str) -> None:
     orders(dead, 1)
     dead.world.heal()
-    dead.world.on("ListMessageMoveTasks", answers={"Results": [{"Status": "RUNNING"}]})
+    dead.world.on("ListMessageMoveTasks", answers={"Results": [{"Status": status}]})
     run = dead.run("replay", "--all")
     assert run.exit_code == 2
     assert run.stderr == (

@@ -42,7 +42,6 @@ def test_a_letter_keeps_its_group_and_is_deduplicated_by_its_own_message_id(fifo
         {
             "Id": "0",
             "MessageBody": '{"id": "a-1", "total": 5}',
-            "MessageAttributes": {},
             "MessageGroupId": "a",
             "MessageDeduplicationId": message_id,
         }

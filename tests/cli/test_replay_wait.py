@@ -55,9 +55,23 @@ def test_what_was_refused_again_is_listed_with_its_reason(dead: Dead) -> None:
     work_after_sending(dead, "bad", reason="id-blank")
     run = dead.run("replay", "--all", "--wait", "--quiet")
     lines = run.stdout.splitlines()
-    assert [cell.strip() for cell in lines[4].strip("│").split("│")] == ["bad", "id-blank", "no"]
+    assert [cell.strip() for cell in lines[4].strip("│").split("│")] == [
+        "bad",
+        "refused again",
+        "id-blank",
+        "no",
+    ]
     assert run.verdict == "2 letters sent: 1 refused again, 1 applied."
     assert run.exit_code == 1
+
+
+def test_each_outcome_is_a_line(dead: Dead) -> None:
+    dead.world.commit(order("pending"))
+    for name in ("new", "pending", "bad"):
+        dead.letter(order(name))
+    work_after_sending(dead, "bad")
+    lines = dead.run("replay", "--all", "--wait").stdout.splitlines()
+    assert sorted(lines[3:6]) == ["bad refused again: row-exists", "new applied", "pending published"]
 
 
 def test_when_all_is_applied_all_is_well(dead: Dead) -> None:

@@ -46,7 +46,7 @@ def command(
 
     \b
     never seen            nothing of the event is written
-    blocked, never tried  FIFO: the same, and an earlier letter of its group stands before it
+    blocked, never tried  the same; inferred on FIFO, where an earlier letter of its group stands before it
     pending               written, not announced
     sent                  written and announced
     conflict              the ledger holds the event id with other content

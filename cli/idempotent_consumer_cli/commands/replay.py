@@ -37,7 +37,7 @@ _TEN_MINUTES = 600
 @click.option("--beyond-window", is_flag=True, help="Send letters too that the ledger may have forgotten.")
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Messages a second; as fast as they go.")
 @click.option("--wait", "is_waiting", is_flag=True, help="Wait, and tell what became of each letter.")
-@click.option("--timeout", type=DURATION, default=_TEN_MINUTES, show_default="10m", help="How long --wait waits.")
+@click.option("--timeout", type=DURATION, default=_TEN_MINUTES, help="How long --wait waits, 10m by default.")
 @click.option("--quiet", "is_quiet", is_flag=True, help="No line for each letter.")
 @click.option(
     "--from-drop",
@@ -134,7 +134,7 @@ def _check_move_tasks(session: Session, screen: Screen, dead_letter_queue_arn: s
         if code in MISCONFIGURATIONS:  # else an emulator that does not know the call
             screen.note(f"You need sqs:ListMessageMoveTasks to see whether SQS's own redrive runs ({code}).")
         return
-    if any(task.get("Status") == "RUNNING" for task in tasks):
+    if any(task.get("Status") in ("RUNNING", "CANCELLING") for task in tasks):
         raise CommandError(
             "SQS's own redrive of this dead-letter queue is running: wait for its end, or cancel it "
             "(aws sqs cancel-message-move-task)"
