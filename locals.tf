@@ -7,7 +7,7 @@ locals {
       local.visibility_timeout_seconds,
       min(
         900,
-        ceil(floor(var.queue.retention_days * 86400 + 0.5) / local.max_receive_count) - 1 - coalesce(var.function.batching_window_seconds, 0)
+        ceil(local.retention_seconds / local.max_receive_count) - 1 - coalesce(var.function.batching_window_seconds, 0)
       )
     )
   )
@@ -24,6 +24,9 @@ locals {
 
   # A pending row that is younger belongs to a message in work.
   reconciler_threshold_seconds = coalesce(var.reconciler.threshold_seconds, max(900, 2 * local.visibility_timeout_seconds))
+
+  # As the queue rounds it.
+  retention_seconds = floor(var.queue.retention_days * 86400 + 0.5)
 
   # None or one. A list of known length even while the ARN of a new topic is unknown.
   topic_arns = var.notification.create_topic ? aws_sns_topic.notifications[*].arn : var.notification.topic_arn[*]
@@ -49,10 +52,12 @@ locals {
       EVENT_ITEM                 = var.event.item
       EVENT_WRITE_MODE           = var.event.write_mode
       LEDGER_TABLE               = module.tables.ledger_table_name
+      MAX_RECEIVE_COUNT          = tostring(local.max_receive_count)
       NOTIFICATION_ATTRIBUTES    = jsonencode(var.notification.attributes)
       NOTIFICATION_MAX_BYTES     = tostring(var.notification.max_bytes)
       NOTIFICATION_MESSAGE       = var.notification.message
       QUEUE_URL                  = module.queue.queue_url
+      RETENTION_SECONDS          = tostring(local.retention_seconds)
       TTL_WINDOW_DAYS            = tostring(var.ttl_window_days)
       VISIBILITY_TIMEOUT_SECONDS = tostring(local.visibility_timeout_seconds)
     },
@@ -80,8 +85,9 @@ locals {
     "BACKOFF_MAX_SECONDS", "BUSINESS_HASH_KEY", "BUSINESS_HASH_KEY_TYPE", "BUSINESS_RANGE_KEY",
     "BUSINESS_RANGE_KEY_TYPE", "BUSINESS_TABLE", "CONSUMER_NAME", "DEAD_LETTER_QUEUE_URL", "EVENT_ENVELOPE",
     "EVENT_FINGERPRINT", "EVENT_ID", "EVENT_ITEM", "EVENT_VERSION", "EVENT_WRITE_MODE", "LEDGER_TABLE",
-    "NOTIFICATION_ATTRIBUTES", "NOTIFICATION_MAX_BYTES", "NOTIFICATION_MESSAGE", "QUEUE_URL",
-    "RECONCILER_THRESHOLD_SECONDS", "TOPIC_ARN", "TTL_WINDOW_DAYS", "VISIBILITY_TIMEOUT_SECONDS",
+    "MAX_RECEIVE_COUNT", "NOTIFICATION_ATTRIBUTES", "NOTIFICATION_MAX_BYTES", "NOTIFICATION_MESSAGE", "QUEUE_URL",
+    "RECONCILER_THRESHOLD_SECONDS", "RETENTION_SECONDS", "TOPIC_ARN", "TTL_WINDOW_DAYS",
+    "VISIBILITY_TIMEOUT_SECONDS",
     # Lambda's own: https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
     "_HANDLER", "_X_AMZN_TRACE_ID", "AWS_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION",
     "AWS_EXECUTION_ENV", "AWS_REGION", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",

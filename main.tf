@@ -93,5 +93,5 @@ module "alarms" {
   stale_pending_threshold     = var.alarms.stale_pending
   tags                        = var.tags
   throttles_threshold         = var.alarms.throttles
-  topic_names                 = [for arn in local.topic_arns : split(":", arn)[5]]
+  topic_arns                  = local.topic_arns
 }

@@ -73,7 +73,7 @@ variable "encryption" {
 
 variable "log_retention_days" {
   default     = 30
-  description = "Days that the functions' logs are kept, one of CloudWatch's values (1, 3, 5, 7, 14, 30, …, 3653); 0 keeps it for ever. Older lines are deleted."
+  description = "Days that the functions' logs are kept, one of CloudWatch's values (1, 3, 5, 7, 14, 30, …, 3653); 0 keeps them for ever. Older lines are deleted."
   nullable    = false
   type        = number
 

@@ -1,7 +1,7 @@
 variable "alarms" {
   default     = {}
   description = <<-EOT
-    The alarms of the consumer, and its dashboard. A message in the dead-letter queue, a misconfiguration, a loop that Lambda broke up and a failed run of the reconciler always set one off.
+    The alarms of the consumer, and its dashboard. A message in the dead-letter queue, a misconfiguration, a loop that Lambda broke up, and a failed run of the reconciler or none at all always set one off.
     - actions: ARNs told when an alarm goes off and when it clears, at most 5. With none, or a topic that nobody subscribed to, nobody hears of it.
     - at_risk_actions: the same for the alarm <name>-events-at-risk alone, which is on while events are lost if nobody acts: dead letters, misconfiguration, an old message, a loop, or committed events that stay unannounced. Give a pager here and a chat in actions.
     - conflicts, rejected: events in five minutes, 0 or more, that were dead-lettered because their id came with other content, or because they can never succeed; one more sets off the alarm.

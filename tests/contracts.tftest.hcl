@@ -39,8 +39,8 @@ run "minimal_block" {
   assert {
     condition = output.alarm_names == tolist([
       "orders-conflicts", "orders-dead-letters", "orders-duration", "orders-errors", "orders-events-at-risk",
-      "orders-misconfigured", "orders-oldest-message", "orders-reconciler-errors", "orders-recursion",
-      "orders-rejected", "orders-stale-pending", "orders-throttles",
+      "orders-misconfigured", "orders-oldest-message", "orders-reconciler-errors", "orders-reconciler-silent",
+      "orders-recursion", "orders-rejected", "orders-stale-pending", "orders-throttles",
     ])
     error_message = "alarm_names"
   }
@@ -99,10 +99,12 @@ run "minimal_block" {
       EVENT_ITEM                 = "@"
       EVENT_WRITE_MODE           = "insert"
       LEDGER_TABLE               = "orders-processed-events"
+      MAX_RECEIVE_COUNT          = "5"
       NOTIFICATION_ATTRIBUTES    = "{}"
       NOTIFICATION_MAX_BYTES     = "262144"
       NOTIFICATION_MESSAGE       = "@"
       QUEUE_URL                  = "https://sqs.eu-central-1.amazonaws.com/111122223333/orders"
+      RETENTION_SECONDS          = "345600"
       TOPIC_ARN                  = "arn:aws:sns:eu-central-1:111122223333:orders-notifications"
       TTL_WINDOW_DAYS            = "30"
       VISIBILITY_TIMEOUT_SECONDS = "180"
@@ -142,8 +144,8 @@ run "every_setting" {
     business_table  = { hash_key = "order", hash_key_type = "N", range_key = "line", range_key_type = "N" }
     event           = { envelope = "sns", fingerprint = "body.total", id = "meta.id", item = "body", version = "meta.version", write_mode = "newer" }
     notification    = { attributes = { kind = "meta.kind" }, max_bytes = 1000, message = "meta" }
-    queue           = { backoff_max_seconds = 3600, visibility_timeout_seconds = 60 }
-    reconciler      = { threshold_seconds = 60 }
+    queue           = { backoff_max_seconds = 3600, max_receive_count = 7, retention_days = 2.5, visibility_timeout_seconds = 60 }
+    reconciler      = { interval_minutes = 1, memory_mb = 256, threshold_seconds = 60, timeout_seconds = 60 }
     ttl_window_days = 400
   }
 
@@ -163,9 +165,11 @@ run "every_setting" {
       EVENT_VERSION              = "meta.version"
       EVENT_WRITE_MODE           = "newer"
       LEDGER_TABLE               = "orders-processed-events"
+      MAX_RECEIVE_COUNT          = "7"
       NOTIFICATION_ATTRIBUTES    = "{\"kind\":\"meta.kind\"}"
       NOTIFICATION_MAX_BYTES     = "1000"
       NOTIFICATION_MESSAGE       = "meta"
+      RETENTION_SECONDS          = "216000"
       TTL_WINDOW_DAYS            = "400"
       VISIBILITY_TIMEOUT_SECONDS = "60"
     }
@@ -192,7 +196,7 @@ run "fifo" {
   }
 
   assert {
-    condition     = local.max_receive_count == 10
+    condition     = local.max_receive_count == 10 && local.settings["MAX_RECEIVE_COUNT"] == "10"
     error_message = "on FIFO records blocked by an earlier one use up receives, so 10"
   }
 
@@ -266,8 +270,8 @@ run "backoff_in_a_minute" {
   }
 
   assert {
-    condition     = local.backoff_max_seconds == 19
-    error_message = "the cap is ${local.backoff_max_seconds}"
+    condition     = local.backoff_max_seconds == 19 && local.settings["RETENTION_SECONDS"] == "60"
+    error_message = "the cap is ${local.backoff_max_seconds}, the retention ${local.retention_seconds}"
   }
 }
 

@@ -33,19 +33,20 @@ run "alarms" {
   assert {
     condition = {
       for key, alarm in aws_cloudwatch_metric_alarm.consumer :
-      key => "${alarm.statistic} of ${alarm.namespace} ${alarm.metric_name} ${jsonencode(alarm.dimensions)} > ${alarm.threshold} in ${alarm.period} s"
+      key => "${alarm.statistic} of ${alarm.namespace} ${alarm.metric_name} ${jsonencode(alarm.dimensions)} ${alarm.comparison_operator} ${alarm.threshold} in ${alarm.period} s"
       } == {
-      conflicts         = "Sum of IdempotentConsumer Conflicts {\"Consumer\":\"orders\"} > 4 in 300 s"
-      dead-letters      = "Maximum of AWS/SQS ApproximateNumberOfMessagesVisible {\"QueueName\":\"orders-dlq\"} > 0 in 60 s"
-      duration          = "Maximum of AWS/Lambda Duration {\"FunctionName\":\"orders-worker\"} > 24000 in 300 s"
-      errors            = "Sum of AWS/Lambda Errors {\"FunctionName\":\"orders-worker\"} > 2 in 300 s"
-      misconfigured     = "Sum of IdempotentConsumer Misconfigured {\"Consumer\":\"orders\"} > 0 in 60 s"
-      oldest-message    = "Maximum of AWS/SQS ApproximateAgeOfOldestMessage {\"QueueName\":\"orders\"} > 3600 in 60 s"
-      reconciler-errors = "Sum of AWS/Lambda Errors {\"FunctionName\":\"orders-reconciler\"} > 0 in 300 s"
-      recursion         = "Sum of AWS/Lambda RecursiveInvocationsDropped {\"FunctionName\":\"orders-worker\"} > 0 in 300 s"
-      rejected          = "Sum of IdempotentConsumer Rejected {\"Consumer\":\"orders\"} > 5 in 300 s"
-      stale-pending     = "Maximum of IdempotentConsumer StalePending {\"Consumer\":\"orders\"} > 6 in 300 s"
-      throttles         = "Sum of AWS/Lambda Throttles {\"FunctionName\":\"orders-worker\"} > 3 in 300 s"
+      conflicts         = "Sum of IdempotentConsumer Conflicts {\"Consumer\":\"orders\"} GreaterThanThreshold 4 in 300 s"
+      dead-letters      = "Maximum of AWS/SQS ApproximateNumberOfMessagesVisible {\"QueueName\":\"orders-dlq\"} GreaterThanThreshold 0 in 60 s"
+      duration          = "Maximum of AWS/Lambda Duration {\"FunctionName\":\"orders-worker\"} GreaterThanThreshold 24000 in 300 s"
+      errors            = "Sum of AWS/Lambda Errors {\"FunctionName\":\"orders-worker\"} GreaterThanThreshold 2 in 300 s"
+      misconfigured     = "Sum of IdempotentConsumer Misconfigured {\"Consumer\":\"orders\"} GreaterThanThreshold 0 in 300 s"
+      oldest-message    = "Maximum of AWS/SQS ApproximateAgeOfOldestMessage {\"QueueName\":\"orders\"} GreaterThanThreshold 3600 in 60 s"
+      reconciler-errors = "Sum of AWS/Lambda Errors {\"FunctionName\":\"orders-reconciler\"} GreaterThanThreshold 0 in 300 s"
+      reconciler-silent = "Sum of AWS/Lambda Invocations {\"FunctionName\":\"orders-reconciler\"} LessThanThreshold 1 in 900 s"
+      recursion         = "Sum of AWS/Lambda RecursiveInvocationsDropped {\"FunctionName\":\"orders-worker\"} GreaterThanThreshold 0 in 300 s"
+      rejected          = "Sum of IdempotentConsumer Rejected {\"Consumer\":\"orders\"} GreaterThanThreshold 5 in 300 s"
+      stale-pending     = "Maximum of IdempotentConsumer StalePending {\"Consumer\":\"orders\"} GreaterThanThreshold 6 in 300 s"
+      throttles         = "Sum of AWS/Lambda Throttles {\"FunctionName\":\"orders-worker\"} GreaterThanThreshold 3 in 300 s"
     }
     error_message = "alarms"
   }
@@ -53,17 +54,29 @@ run "alarms" {
   assert {
     condition = alltrue([
       for alarm in aws_cloudwatch_metric_alarm.consumer :
-      alarm.comparison_operator == "GreaterThanThreshold" && alarm.evaluation_periods == 1 &&
-      alarm.treat_missing_data == "notBreaching" && alarm.alarm_actions == toset(var.actions) && alarm.ok_actions == toset(var.actions)
+      alarm.evaluation_periods == 1 && alarm.alarm_actions == toset(var.actions) && alarm.ok_actions == toset(var.actions)
     ])
-    error_message = "each alarm tells when it goes off and when it clears; no data is no alarm"
+    error_message = "each alarm tells when it goes off and when it clears"
+  }
+
+  # A function that does not run reports nothing: only there no data is an alarm.
+  assert {
+    condition = {
+      for key, alarm in aws_cloudwatch_metric_alarm.consumer : key => alarm.treat_missing_data if alarm.treat_missing_data != "notBreaching"
+    } == { reconciler-silent = "breaching" }
+    error_message = "missing data"
+  }
+
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.consumer["reconciler-silent"].alarm_description == "The reconciler does not run: what is committed may stay unannounced. Also on from the alarm's creation until the first run."
+    error_message = "the description says why it goes off when it is created"
   }
 
   assert {
     condition = output.alarm_names == tolist([
       "orders-conflicts", "orders-dead-letters", "orders-duration", "orders-errors", "orders-events-at-risk",
-      "orders-misconfigured", "orders-oldest-message", "orders-reconciler-errors", "orders-recursion",
-      "orders-rejected", "orders-stale-pending", "orders-throttles",
+      "orders-misconfigured", "orders-oldest-message", "orders-reconciler-errors", "orders-reconciler-silent",
+      "orders-recursion", "orders-rejected", "orders-stale-pending", "orders-throttles",
     ])
     error_message = "alarm_names"
   }
@@ -102,6 +115,11 @@ run "alarms_without_the_reconciler" {
   }
 
   assert {
+    condition     = aws_cloudwatch_metric_alarm.consumer["misconfigured"].period == 60
+    error_message = "the worker alone tells of it, at each call"
+  }
+
+  assert {
     condition = aws_cloudwatch_composite_alarm.at_risk.alarm_rule == join(" OR ", [
       "ALARM(\"orders-dead-letters\")", "ALARM(\"orders-misconfigured\")", "ALARM(\"orders-oldest-message\")", "ALARM(\"orders-recursion\")",
     ])
@@ -122,11 +140,56 @@ run "a_rare_reconciler_is_looked_at_over_a_longer_time" {
   }
 
   assert {
-    condition = (
-      aws_cloudwatch_metric_alarm.consumer["reconciler-errors"].period == 3600 &&
-      aws_cloudwatch_metric_alarm.consumer["stale-pending"].period == 3600
-    )
-    error_message = "period"
+    condition = { for key, alarm in aws_cloudwatch_metric_alarm.consumer : key => alarm.period if alarm.period > 300 } == {
+      misconfigured     = 3600
+      reconciler-errors = 3600
+      reconciler-silent = 10800
+      stale-pending     = 3600
+    }
+    error_message = "periods"
+  }
+}
+
+# CloudWatch takes no period above a day.
+run "a_reconciler_once_a_day" {
+  command = plan
+
+  module {
+    source = "./modules/alarms"
+  }
+
+  variables {
+    reconciler_interval_minutes = 1440
+  }
+
+  assert {
+    condition = { for key, alarm in aws_cloudwatch_metric_alarm.consumer : key => alarm.period if alarm.period > 300 } == {
+      misconfigured     = 86400
+      reconciler-errors = 86400
+      reconciler-silent = 86400
+      stale-pending     = 86400
+    }
+    error_message = "periods"
+  }
+}
+
+run "a_reconciler_each_minute" {
+  command = plan
+
+  module {
+    source = "./modules/alarms"
+  }
+
+  variables {
+    reconciler_interval_minutes = 1
+  }
+
+  assert {
+    condition = { for key, alarm in aws_cloudwatch_metric_alarm.consumer : key => alarm.period if alarm.period > 300 || key == "misconfigured" } == {
+      misconfigured     = 300
+      reconciler-silent = 900
+    }
+    error_message = "periods"
   }
 }
 

@@ -143,7 +143,7 @@ run "reconciler_with_everything_set" {
       interval_minutes = 1
       memory_mb        = 256
       policy_documents = ["{\"Statement\":[],\"Version\":\"2012-10-17\"}"]
-      timeout_seconds  = 900
+      timeout_seconds  = 45
     }
   }
 
@@ -152,7 +152,7 @@ run "reconciler_with_everything_set" {
       aws_lambda_function.reconciler.architectures == tolist(["x86_64"]) &&
       aws_lambda_function.reconciler.runtime == "python3.12" &&
       aws_lambda_function.reconciler.memory_size == 256 &&
-      aws_lambda_function.reconciler.timeout == 900
+      aws_lambda_function.reconciler.timeout == 45
     )
     error_message = "function"
   }

@@ -1096,12 +1096,12 @@ run "reject_reconciler_interval_of_a_half" {
   expect_failures = [var.reconciler]
 }
 
-# reconciler.memory_mb is 127, but must be a whole number from 128 to 10240.
-run "reject_reconciler_memory_of_127_mb" {
+# reconciler.memory_mb is 255, but must be a whole number from 256 to 10240: a run holds pages of 50 rows of up to 400 KB.
+run "reject_reconciler_memory_of_255_mb" {
   command = plan
 
   variables {
-    reconciler = { memory_mb = 127 }
+    reconciler = { memory_mb = 255 }
   }
 
   expect_failures = [var.reconciler]
@@ -1167,7 +1167,18 @@ run "reject_reconciler_timeout_of_901_seconds" {
   command = plan
 
   variables {
-    reconciler = { timeout_seconds = 901 }
+    reconciler = { interval_minutes = 60, timeout_seconds = 901 }
+  }
+
+  expect_failures = [var.reconciler]
+}
+
+# reconciler.timeout_seconds is 301, above reconciler.interval_minutes (5, in seconds 300): two runs would overlap and announce the same events twice.
+run "reject_reconciler_timeout_above_the_interval" {
+  command = plan
+
+  variables {
+    reconciler = { timeout_seconds = 301 }
   }
 
   expect_failures = [var.reconciler]

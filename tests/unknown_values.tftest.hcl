@@ -38,7 +38,7 @@ run "plan_with_nothing_known" {
   }
 
   assert {
-    condition     = length(output.orders.alarm_names) == 12
+    condition     = length(output.orders.alarm_names) == 13
     error_message = "the consumer is planned"
   }
 }

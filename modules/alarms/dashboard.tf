@@ -11,8 +11,11 @@ locals {
     },
     { for name in var.reconciler_function_names : "pending" => ["IdempotentConsumer", "Consumer", var.consumer_name] },
     { for name in var.reconciler_function_names : "reconciler" => ["AWS/Lambda", "FunctionName", name] },
-    { for name in var.topic_names : "topic" => ["AWS/SNS", "TopicName", name] },
+    { for arn in var.topic_arns : "topic" => ["AWS/SNS", "TopicName", split(":", arn)[5]] },
   )
+
+  # A topic may be of another Region. The lines of a widget are of one.
+  regions = { for arn in var.topic_arns : "topic" => split(":", arn)[3] }
 
   # A line: what it is called, where it comes from, its metric and statistic, and the axis.
   # One whose source is not there is left out, and so is a widget without a line.
@@ -126,7 +129,7 @@ resource "aws_cloudwatch_dashboard" "consumer" {
             { label = line[0], stat = line[3], yAxis = line[4] },
           ]]
           period = 300
-          region = var.region
+          region = lookup(local.regions, widget.lines[0][1], var.region)
           title  = widget.title
           view   = "timeSeries"
           yAxis  = { left = { min = 0, showUnits = false }, right = { min = 0, showUnits = false } }

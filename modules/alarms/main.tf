@@ -1,5 +1,6 @@
 locals {
-  # A queue is named by its name, not its URL or ARN.
+  # A queue is named by its name, not its URL or ARN. Without comparison and missing, an alarm goes off above its
+  # threshold, and missing data is no alarm.
   alarms = merge({
     conflicts = {
       description = "Events came with an id that was used for other content, or for a row that must not be overwritten. They are in the dead-letter queue."
@@ -38,12 +39,13 @@ locals {
       statistic   = "Sum"
       threshold   = var.errors_threshold
     }
+    # The reconciler's runs tell of it as well.
     misconfigured = {
       description = "A function was refused access, or a table or topic is missing. Messages are retried until they reach the dead-letter queue."
       dimensions  = { Consumer = var.consumer_name }
       metric      = "Misconfigured"
       namespace   = "IdempotentConsumer"
-      period      = 60
+      period      = length(var.reconciler_function_names) > 0 ? local.run_period : 60
       statistic   = "Sum"
       threshold   = 0
     }
@@ -85,28 +87,6 @@ locals {
     }
   }, local.reconciler_alarms...)
 
-  # A period holds a run, or the alarm would clear between two of them.
-  reconciler_alarms = [for function_name in var.reconciler_function_names : {
-    reconciler-errors = {
-      description = "Runs of the reconciler failed: what is committed may stay unannounced."
-      dimensions  = { FunctionName = function_name }
-      metric      = "Errors"
-      namespace   = "AWS/Lambda"
-      period      = max(300, var.reconciler_interval_minutes * 60)
-      statistic   = "Sum"
-      threshold   = 0
-    }
-    stale-pending = {
-      description = "Events are committed, but a run of the reconciler could not announce them."
-      dimensions  = { Consumer = var.consumer_name }
-      metric      = "StalePending"
-      namespace   = "IdempotentConsumer"
-      period      = max(300, var.reconciler_interval_minutes * 60)
-      statistic   = "Maximum"
-      threshold   = var.stale_pending_threshold
-    }
-  }]
-
   # Those where events are lost if nobody acts. The others tell of symptoms.
   at_risk = setintersection(
     ["dead-letters", "misconfigured", "oldest-message", "recursion", "stale-pending"], keys(local.alarms)
@@ -119,7 +99,7 @@ resource "aws_cloudwatch_metric_alarm" "consumer" {
   alarm_actions       = var.actions
   alarm_description   = each.value.description
   alarm_name          = "${var.consumer_name}-${each.key}"
-  comparison_operator = "GreaterThanThreshold"
+  comparison_operator = lookup(each.value, "comparison", "GreaterThanThreshold")
   dimensions          = each.value.dimensions
   evaluation_periods  = 1
   metric_name         = each.value.metric
@@ -129,7 +109,7 @@ resource "aws_cloudwatch_metric_alarm" "consumer" {
   statistic           = each.value.statistic
   tags                = var.tags
   threshold           = each.value.threshold
-  treat_missing_data  = "notBreaching"
+  treat_missing_data  = lookup(each.value, "missing", "notBreaching")
 }
 
 resource "aws_cloudwatch_composite_alarm" "at_risk" {

@@ -90,13 +90,13 @@ variable "reconciler_function_names" {
 
 variable "reconciler_interval_minutes" {
   default     = 5
-  description = "Minutes from run to run of the reconciler, 1 to 1440: its alarms look at as long a time, and at five minutes at least."
+  description = "Minutes from run to run of the reconciler, 1 to 1440: its alarms and the misconfigured alarm look at as long a time, and at five minutes at least; the reconciler-silent alarm at three times as long, and at 15 minutes at least."
   nullable    = false
   type        = number
 }
 
 variable "region" {
-  description = "Region of the metrics, for the dashboard."
+  description = "Region of the metrics other than the topic's, for the dashboard."
   nullable    = false
   type        = string
 }
@@ -129,9 +129,9 @@ variable "throttles_threshold" {
   type        = number
 }
 
-variable "topic_names" {
+variable "topic_arns" {
   default     = []
-  description = "The topic that notifications go to, as a list of none or one: its length is known while the name may not be. With none the dashboard has no part on it."
+  description = "The topic that notifications go to, as a list of none or one: its length is known while the ARN may not be. With none the dashboard has no part on it; the Region of its part is the topic's."
   nullable    = false
   type        = list(string)
 }

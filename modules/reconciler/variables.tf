@@ -41,7 +41,7 @@ variable "log_retention_days" {
 }
 
 variable "reconciler" {
-  description = "How often and how large a run is, as in the root module's variable of this name: interval_minutes 1 to 1440, memory_mb 128 to 10240, timeout_seconds 10 to 900."
+  description = "How often and how large a run is, as in the root module's variable of this name: interval_minutes 1 to 1440, memory_mb 256 to 10240, timeout_seconds 30 to 900 and at most the interval."
   nullable    = false
 
   type = object({

@@ -136,6 +136,15 @@ def test_every_widget_has_a_region_and_a_title_of_its_own(dashboards: Plan, vari
     assert all(len(set(each)) == len(each) > 0 for each in labels)
 
 
+def test_a_topic_of_another_region_is_looked_up_there(dashboards: Plan) -> None:
+    regions = [widget["properties"]["region"] for widget in widgets(dashboards, "far_topic")]
+    assert regions == [*(11 * ["eu-central-1"]), "eu-west-1"]
+    assert metrics(dashboards, "far_topic", "AWS/SNS") == {
+        ("NumberOfMessagesPublished", "orders-notifications"),
+        ("NumberOfNotificationsFailed", "orders-notifications"),
+    }
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_widget_lies_over_another_or_beyond_the_edge(dashboards: Plan, variant: str) -> None:
     cells: set[tuple[int, int]] = set()
@@ -160,3 +169,4 @@ def test_it_says_in_words_what_is_normal_and_what_is_trouble(dashboards: Plan) -
 def test_the_region_is_that_of_the_function(pipeline: Plan) -> None:
     call = pipeline.configuration("minimal")["module_calls"]["alarms"]["expressions"]
     assert call["region"]["references"] == ["module.function.function_arn", "module.function"]
+    assert call["topic_arns"]["references"] == ["local.topic_arns"]

@@ -25,7 +25,7 @@ def test_orders_creates_the_consumer_and_a_subscriber(orders: Plan) -> None:
         "aws_sqs_queue.subscriber",
         "aws_sqs_queue_policy.subscriber",
     ]
-    assert len(orders.created("module.orders")) == 33
+    assert len(orders.created("module.orders")) == 34
 
 
 def test_orders_is_named_after_what_it_consumes(orders: Plan) -> None:

@@ -14,6 +14,7 @@ ALARMS = (
     "misconfigured",
     "oldest-message",
     "reconciler-errors",
+    "reconciler-silent",
     "recursion",
     "rejected",
     "stale-pending",
@@ -31,6 +32,7 @@ MINIMAL = [
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["misconfigured"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["oldest-message"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-errors"]',
+    'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-silent"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["recursion"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["rejected"]',
     'module.alarms.aws_cloudwatch_metric_alarm.consumer["stale-pending"]',
@@ -57,7 +59,7 @@ MINIMAL = [
 ]
 
 
-def test_the_minimal_block_creates_thirty_three_resources(pipeline: Plan) -> None:
+def test_the_minimal_block_creates_thirty_four_resources(pipeline: Plan) -> None:
     assert pipeline.created("module.minimal") == MINIMAL
 
 
@@ -85,6 +87,7 @@ def test_without_the_reconciler_nothing_of_it_is_left(pipeline: Plan) -> None:
     assert sorted(set(MINIMAL) - set(created)) == [
         "module.alarms.aws_cloudwatch_dashboard.consumer[0]",  # switched off as well
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-errors"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-silent"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["stale-pending"]',
         *(address for address in MINIMAL if address.startswith("module.reconciler[0].")),
     ]
@@ -283,6 +286,7 @@ def test_the_alarms_have_the_thresholds_given(pipeline: Plan) -> None:
         "misconfigured": 0,
         "oldest-message": 3600,
         "reconciler-errors": 0,
+        "reconciler-silent": 1,
         "recursion": 0,
         "rejected": 0,
         "stale-pending": 0,
@@ -296,6 +300,7 @@ def test_the_alarms_have_the_thresholds_given(pipeline: Plan) -> None:
         "misconfigured": 0,
         "oldest-message": 120,
         "reconciler-errors": 0,
+        "reconciler-silent": 1,
         "recursion": 0,
         "rejected": 5,
         "stale-pending": 6,
@@ -330,13 +335,30 @@ def test_a_loop_that_lambda_breaks_up_sets_off_an_alarm(pipeline: Plan) -> None:
     )
 
 
-def test_the_reconcilers_alarms_look_back_over_a_run(pipeline: Plan) -> None:
+def test_the_alarms_on_the_reconciler_look_back_over_a_run(pipeline: Plan) -> None:
     def periods(module: str) -> list[int]:
         alarm = f"module.{module}.module.alarms.aws_cloudwatch_metric_alarm.consumer"
-        return [pipeline.values(f'{alarm}["{name}"]', "period")[0] for name in ("reconciler-errors", "stale-pending")]
+        names = ("misconfigured", "reconciler-errors", "stale-pending")
+        return [pipeline.values(f'{alarm}["{name}"]', "period")[0] for name in names]
 
-    assert periods("minimal") == [300, 300]
-    assert periods("full") == [3600, 3600]
+    assert periods("minimal") == [300, 300, 300]
+    assert periods("full") == [3600, 3600, 3600]
+
+
+def test_a_reconciler_that_does_not_run_sets_off_an_alarm(pipeline: Plan) -> None:
+    alarm = 'module.full.module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-silent"]'
+    names = ("namespace", "metric_name", "dimensions", "statistic", "comparison_operator", "threshold")
+    assert pipeline.values(alarm, *names) == (
+        "AWS/Lambda",
+        "Invocations",
+        {"FunctionName": "uploads-reconciler"},
+        "Sum",
+        "LessThanThreshold",
+        1,
+    )
+    chat = ["arn:aws-us-gov:sns:us-gov-west-1:111122223333:chat"]
+    told = pipeline.values(alarm, "period", "treat_missing_data", "alarm_actions", "ok_actions")
+    assert told == (10800, "breaching", chat, chat)
 
 
 def test_one_alarm_tells_the_pager_what_is_lost_if_nobody_acts(pipeline: Plan) -> None:
@@ -361,7 +383,7 @@ def test_all_that_takes_tags_has_them(pipeline: Plan) -> None:
         for address in pipeline.created("module.full")
         if "tags" in pipeline.after(f"module.full.{address}")
     }
-    assert len(tagged) == 25
+    assert len(tagged) == 26
     assert set(map(str, tagged.values())) == {"{'team': 'media'}"}
 
 

@@ -120,7 +120,7 @@ def read_error(folder: Path, error: Mapping[str, Any]) -> Told:
 
 def test_every_run_of_the_reject_files_is_read() -> None:
     runs = {file.name: file.read_text().count("\nrun ") for file in REJECT_FILES}
-    assert runs == {"reject.tftest.hcl": 146, "reject_function.tftest.hcl": 3, "reject_queue.tftest.hcl": 15}
+    assert runs == {"reject.tftest.hcl": 148, "reject_function.tftest.hcl": 3, "reject_queue.tftest.hcl": 15}
     assert len(REFUSALS) == len({refusal.name for refusal in REFUSALS}) == sum(runs.values())
 
 
@@ -134,7 +134,7 @@ def test_a_long_event_is_refused_although_no_address_is_known_yet(tmp_path: Path
     }}
     '''
     assert [error["detail"] for error in plan_errors(tmp_path, call)] == [
-        "The function's variables are at least 4496 bytes of JSON, but Lambda takes at most 4096: "
+        "The function's variables are at least 4549 bytes of JSON, but Lambda takes at most 4096: "
         "shorten function.environment, or the paths in event and notification."
     ]
 

@@ -24,6 +24,7 @@ def test_nothing_known_is_no_obstacle_to_a_plan(fresh: Plan) -> None:
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["misconfigured"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["oldest-message"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-errors"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["reconciler-silent"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["recursion"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["rejected"]',
         'module.alarms.aws_cloudwatch_metric_alarm.consumer["stale-pending"]',
