@@ -62,16 +62,23 @@ def terraform_outputs(folder: Path) -> dict[str, Any]:
     program = shutil.which("terraform")
     if program is None:
         raise CommandError("terraform is not installed, so --terraform-dir cannot be read: give --name instead")
-    answer = subprocess.run(
-        [program, f"-chdir={folder}", "output", "-json", "-no-color"],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    try:
+        answer = subprocess.run(
+            [program, f"-chdir={folder}", "output", "-json", "-no-color"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise CommandError(f"{program} cannot be run ({error}): give --name instead") from None
     if answer.returncode:
         raise CommandError(f"terraform output failed in {folder}: {answer.stderr.strip()}")
-    return {name: entry["value"] for name, entry in json.loads(answer.stdout).items()}
+    try:
+        return {name: entry["value"] for name, entry in json.loads(answer.stdout).items()}
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        raise CommandError(f"{program} output -json gives no JSON of outputs: give --name instead") from None
 
 
 def consumers_in(outputs: Mapping[str, Any]) -> dict[str, str]:
@@ -95,14 +102,14 @@ def _function_of(outputs: Mapping[str, Any], name: str | None, folder: Path) -> 
         for label, function in found.items()
         if name is None or name in (label, function[: -len("-worker")])
     }
-    if len(chosen) == 1:
+    if len(set(chosen.values())) == 1:
         return next(iter(chosen.values()))
     if not found:
         raise CommandError(
             f'{folder} has no output with a consumer in it: add `output "orders" {{ value = module.orders }}` and '
             "apply, or give --name"
         )
-    names = ", ".join(sorted(function[: -len("-worker")] for function in found.values()))
+    names = ", ".join(sorted({function[: -len("-worker")] for function in found.values()}))
     if not chosen:
         raise CommandError(f"{folder} has no consumer named {name}: it has {names}")
     raise CommandError(f"{folder} has several consumers: choose one with --name ({names})")
@@ -128,7 +135,7 @@ def _read(session: Session, function_name: str) -> Consumer:
         settings = Settings.from_environment(environment.get("Variables", {}))
         if settings.backoff is None:
             raise SettingsError("QUEUE_URL is missing")
-    except SettingsError as error:
+    except ValueError as error:
         raise CommandError(
             f"{function_name} is not a consumer of this version of the module ({error}): apply the module again, or "
             "use the command line of its version"

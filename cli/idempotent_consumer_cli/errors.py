@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+import traceback
+from pathlib import Path
+
 import click
 from botocore.exceptions import (
+    BotoCoreError,
     ClientError,
     ConnectionError,
     CredentialRetrievalError,
@@ -46,7 +51,7 @@ class CommandError(click.ClickException):
 
 
 def explain(error: Exception) -> CommandError:
-    """An error of an AWS call as one line that says what to do."""
+    """What has ended a command as one line that says what to do."""
     if isinstance(error, _NO_CREDENTIALS):
         return CommandError("no AWS credentials were found: sign in, or name a profile with --profile")
     if isinstance(error, ProfileNotFound):
@@ -59,7 +64,21 @@ def explain(error: Exception) -> CommandError:
         return _explain_refusal(error)
     if isinstance(error, ResponseParserError):
         return CommandError("the answer is none of AWS's: check --endpoint-url")
-    return CommandError(f"the AWS call failed: {error}")
+    if isinstance(error, BotoCoreError):
+        return CommandError(f"the AWS call failed: {error}")
+    if isinstance(error, sqlite3.Error):
+        return CommandError(f"no room in the temporary folder, it seems ({error}): name another by SQLITE_TMPDIR")
+    if isinstance(error, BrokenPipeError):
+        return CommandError("nobody reads the output any more, so the command has ended")
+    if isinstance(error, OSError):
+        return CommandError(f"{error}: see whether the disk is full, or the file may be written")
+    return CommandError(f"an error of this program, please report it: {type(error).__name__} at {_place(error)}")
+
+
+def _place(error: Exception) -> str:
+    """Where an error was raised. Its text may quote data."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 def _explain_refusal(error: ClientError) -> CommandError:

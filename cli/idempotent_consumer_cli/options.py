@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer_cli.consumer import find_consumer
 from idempotent_consumer_cli.errors import explain
 from idempotent_consumer_cli.screen import Screen
@@ -41,7 +40,7 @@ class Interrupted(Exception):
 def operator_command(function: Command) -> Callable[..., None]:
     """Give a command the common options; it is called with session, consumer and screen, and returns its exit code.
 
-    Errors of AWS calls end it with one line and exit code 2.
+    Whatever else ends it, ends it with one line and exit code 2.
     """
 
     @functools.wraps(function)
@@ -59,14 +58,16 @@ def operator_command(function: Command) -> Callable[..., None]:
             session = Session(profile, region, endpoint_url)
             consumer = find_consumer(session, name, terraform_dir)
             status = function(session=session, consumer=consumer, screen=screen, **options)
-        except CALL_ERRORS as error:
-            raise explain(error) from None
+        except click.ClickException:
+            raise
         except Interrupted as interruption:
             screen.note(str(interruption))
             status = INTERRUPTED
         except KeyboardInterrupt:
-            screen.note("Stopped. Nothing was changed.")
+            screen.note("Stopped.")
             status = INTERRUPTED
+        except Exception as error:
+            raise explain(error) from None
         sys.exit(status)
 
     for option in reversed(_OPTIONS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,10 @@ class Screen:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # An id that the terminal's encoding lacks must not end the command.
+                stream.reconfigure(errors="backslashreplace")
         width = None if sys.stdout.isatty() else _WIDE
         self._out = Console(width=width, highlight=False, emoji=False, soft_wrap=True)
         self._err = Console(stderr=True, width=width, highlight=False, emoji=False)
@@ -116,7 +121,7 @@ def _lines(text: str) -> str:
 
 def _text(cell: Any) -> Text:
     if cell is None:
-        return Text("–")
+        return Text("-")
     if isinstance(cell, int) and not isinstance(cell, bool):
         return Text(f"{cell:,}")
     return Text(printable(str(cell)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError
 
 from idempotent_consumer_cli.errors import CommandError
 
@@ -35,10 +36,12 @@ class Session:
         )
         try:
             return self._session.client(service, region_name=region, endpoint_url=self._endpoint_url, config=config)
+        except BotoCoreError:
+            raise
         except ValueError as error:
-            if self._endpoint_url is None:
-                raise
-            raise CommandError(f"{error}: write --endpoint-url as http://localhost:4566") from None
+            raise CommandError(
+                f"{error}: check --region, and write --endpoint-url or AWS_ENDPOINT_URL as http://localhost:4566"
+            ) from None
 
     @cached_property
     def cloudwatch(self) -> Any:

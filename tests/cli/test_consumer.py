@@ -58,8 +58,13 @@ def test_without_a_name_one_is_asked_for(world: World) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [ORDERS, {"orders": {"value": WHOLE}}, {"consumers": {"value": {"orders": WHOLE}}, "other": {"value": [1]}}],
-    ids=["outputs of the root module", "the whole module in one output", "one of several in one output"],
+    [
+        ORDERS,
+        {"orders": {"value": WHOLE}},
+        {"consumers": {"value": {"orders": WHOLE}}, "other": {"value": [1]}},
+        {"orders": {"value": WHOLE}, "all": {"value": {"orders": WHOLE}}, **ORDERS},
+    ],
+    ids=["outputs of the root module", "the whole module in one output", "one of several in one output", "thrice"],
 )
 def test_a_consumer_is_found_by_the_outputs_of_a_folder(world: World, outputs: Any, values: Any) -> None:
     assert world.run("pending", "--terraform-dir", outputs(values)).exit_code == 0
@@ -102,6 +107,24 @@ def test_what_terraform_complains_of_is_one_line(world: World, outputs: Any) -> 
     folder = outputs({}, fails_with="Error: no\n   state")
     run = world.run("pending", "--terraform-dir", folder)
     assert (run.exit_code, run.stderr) == (2, f"Error: terraform output failed in {folder}: Error: no state\n")
+
+
+@pytest.mark.parametrize("printed", ["a wrapper's warning", "[1]", '{"orders": 1}', "[" * 10_000])
+def test_outputs_that_are_none_are_one_line(world: World, outputs: Any, tmp_path: Path, printed: str) -> None:
+    folder = outputs({})
+    (tmp_path / "outputs.json").write_text(printed)
+    run = world.run("pending", "--terraform-dir", folder)
+    assert run.exit_code == 2
+    assert run.stderr == f"Error: {tmp_path}/bin/terraform output -json gives no JSON of outputs: give --name instead\n"
+
+
+def test_a_terraform_that_cannot_be_run_is_one_line(world: World, outputs: Any, tmp_path: Path) -> None:
+    folder = outputs({})
+    (tmp_path / "bin" / "terraform").write_bytes(b"\x7fELF no program")
+    run = world.run("pending", "--terraform-dir", folder)
+    assert run.exit_code == 2
+    assert run.stderr.startswith(f"Error: {tmp_path}/bin/terraform cannot be run (")
+    assert run.stderr.count("\n") == 1
 
 
 def test_without_terraform_the_name_has_to_be_given(

@@ -14,7 +14,7 @@ def test_a_duration_is_read_as_seconds(text: str, seconds: int) -> None:
     assert DURATION.convert(text, None, None) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-5m", "1.5h", "5 m", "5w", "m", "1h30"])
+@pytest.mark.parametrize("text", ["", "soon", "-5m", "1.5h", "5 m", "5w", "m", "1h30", "9" * 5_000, "9" * 5_000 + "s"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is no duration: write 90s, 15m, 2h or 3d"):
         DURATION.convert(text, None, None)

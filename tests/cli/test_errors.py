@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 import time
 
 import pytest
@@ -123,7 +125,37 @@ def test_an_endpoint_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_endpoint_that_is_no_address() -> None:
     run = run_command_line("pending", "--name", "orders", "--endpoint-url", "localhost")
     assert run.exit_code == 2
-    assert run.stderr == "Error: Invalid endpoint: localhost: write --endpoint-url as http://localhost:4566\n"
+    assert run.stderr == (
+        "Error: Invalid endpoint: localhost: check --region, and write --endpoint-url or AWS_ENDPOINT_URL as "
+        "http://localhost:4566\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            sqlite3.OperationalError("database or disk is full"),
+            "no room in the temporary folder, it seems (database or disk is full): name another by SQLITE_TMPDIR",
+        ),
+        (
+            OSError(28, "No space left on device"),
+            "[Errno 28] No space left on device: see whether the disk is full, or the file may be written",
+        ),
+        (BrokenPipeError(32, "Broken pipe"), "nobody reads the output any more, so the command has ended"),
+    ],
+)
+def test_what_the_machine_lacks_is_one_line(world: World, error: Exception, line: str) -> None:
+    world.on("GetFunctionConfiguration", raises=error)
+    run = world.run("pending")
+    assert (run.exit_code, run.stderr) == (2, f"Error: {line}\n")
+
+
+def test_an_error_of_the_program_is_one_line_with_its_place_and_without_its_text(world: World) -> None:
+    world.on("GetFunctionConfiguration", raises=KeyError("a secret"))
+    run = world.run("pending")
+    assert run.exit_code == 2
+    assert re.fullmatch(r"Error: an error of this program, please report it: KeyError at \w+\.py:\d+\n", run.stderr)
 
 
 def test_an_endpoint_that_is_not_of_aws(world: World) -> None:

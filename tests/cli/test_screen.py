@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
 from idempotent_consumer_cli.screen import Screen, printable
@@ -29,7 +32,7 @@ def test_no_cell_of_a_table_steers_the_terminal(capsys: Output) -> None:
 def test_a_cell_is_no_markup(capsys: Output) -> None:
     Screen().table("Title", ["event id", "bytes"], [["[red]x[/red] \\[b] c\\", 1234567], [None, 0]])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[4:6] == ["│ [red]x[/red] \\[b] c\\ │ 1,234,567 │", "│ –                    │ 0         │"]
+    assert lines[4:6] == ["│ [red]x[/red] \\[b] c\\ │ 1,234,567 │", "│ -                    │ 0         │"]
 
 
 def test_lines_and_remarks_do_not_steer_the_terminal_either(capsys: Output) -> None:
@@ -61,3 +64,14 @@ def test_progress_is_silent_where_nobody_watches(capsys: Output) -> None:
     with Screen().progress("Reading", 10) as bar:
         bar.update(5, 20, "half")
     assert capsys.readouterr().out == ""
+
+
+def test_an_id_that_the_encoding_lacks_ends_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="latin-1"))
+    screen = Screen()
+    screen.say("注文")
+    screen.table("Letters", ["event"], [["注文"]])
+    sys.stdout.flush()
+    assert out.getvalue().startswith(b"\\u6ce8\\u6587\n")
+    assert out.getvalue().count(b"\\u6ce8\\u6587") == 2
