@@ -43,8 +43,8 @@ def cost(operation: str, before: Item | None, after: Item | None) -> Units:
     """The units of one row's part of a call. before, after: the row, None where there is none.
 
     A write is charged on the larger of the row before and after it, twice in a transaction. A refused one is charged
-    on the row that is there; a read of what is not there is one unit. All reads here are consistent. An index that a row
-    enters or leaves is written once more ("Using Global Secondary Indexes in DynamoDB").
+    on the row that is there; a read of what is not there is one unit. All reads here are consistent. An index that a
+    row enters or leaves is written once more ("Using Global Secondary Indexes in DynamoDB").
     """
     size = max(item_bytes(before or {}), item_bytes(after or {}))
     if operation in _READS:

@@ -281,12 +281,17 @@ What its operators have, with the same variables:
 
   .venv/bin/idempotent-consumer status --name orders
   .venv/bin/idempotent-consumer inspect --name orders
+  .venv/bin/idempotent-consumer verify --terraform-dir {(WORK / "terraform" / EXAMPLE).relative_to(CHECKOUT)}
+
+The demo has taken dead letters and notifications out of their queues; a message without an id makes a new dead letter.
+The emulator makes no metrics from log lines, so `status` shows none of the consumer's own.
 
 Without the AWS command line, in .venv/bin/python with the same variables:
 
   import boto3; print(boto3.resource("dynamodb").Table("{consumer.business}").scan(Limit=3)["Items"])
 
-A root module of your own can be applied to it with the same variables and the provider that was found:
+A root module of your own can be applied to it with the same variables and the provider that was found (under another
+name and business_table_name; a later plan shows changes to alarms, which the emulator does not read back whole):
 
   export TF_CLI_CONFIG_FILE={cli_environment()["TF_CLI_CONFIG_FILE"]}
 

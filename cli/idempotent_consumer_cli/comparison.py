@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from idempotent_consumer.commit import is_pending
 from idempotent_consumer.items import Item
 from idempotent_consumer.settings import Settings
+from idempotent_consumer_cli.numbers import whole_number
 
 # The clocks of the function and of the machine that compares are never quite alike.
 _CLOCKS_MS = 300_000
@@ -68,9 +69,17 @@ class Judge:
         keys = [key.name for key in (self.settings.hash_key, self.settings.range_key) if key is not None]
         return ["event_id", "event_consumer", "event_committed_at", *keys]
 
+    def may_be_forgotten(self, committed_ms: int, now_ms: int) -> bool:
+        """Whether the ledger row of an event that was committed then may have expired by `now_ms`."""
+        return committed_ms <= now_ms - self.settings.ttl_window_seconds * 1000 + _CLOCKS_MS
+
     def is_due(self, row: Item) -> bool:
-        """Whether a ledger row has not expired. DynamoDB deletes it up to days later, and counts in seconds."""
-        return "ttl" not in row or int(row["ttl"]["N"]) > self.now_ms // 1000
+        """Whether a ledger row has not expired. DynamoDB deletes it up to days later, and counts in seconds.
+
+        It deletes no row whose ttl is no number.
+        """
+        ttl = whole_number(row, "ttl")
+        return ttl is None or ttl > self.now_ms // 1000
 
     def count_ledger(self, row: Item) -> bool:
         """Count a ledger row, and say whether it is due."""
@@ -87,15 +96,15 @@ class Judge:
     def count_business(self, row: Item) -> BusinessRow | None:
         """Count a business row; None if it need not have a ledger row."""
         self.counts.business += 1
-        committed = row.get("event_committed_at", {}).get("N")
+        committed_ms = whole_number(row, "event_committed_at")
         if not self.is_own(row):
             self.counts.others += 1
-        elif committed is None:
+        elif committed_ms is None:
             self.counts.ageless += 1
-        elif int(committed) <= self.now_ms - self.settings.ttl_window_seconds * 1000 + _CLOCKS_MS:
+        elif self.may_be_forgotten(committed_ms, self.now_ms):
             self.counts.old += 1
         else:
-            return BusinessRow(row["event_id"]["S"], self._key(row), int(committed))
+            return BusinessRow(row["event_id"]["S"], self._key(row), committed_ms)
         return None
 
     def _key(self, row: Item) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,9 +32,16 @@ class DropFile:
         self.path = path
         self._consumer_name = consumer_name
         self._descriptor: int | None = None
-        if path.exists() or path.is_symlink():
+        try:
+            is_there = path.exists() or path.is_symlink()
+            is_in_folder = path.absolute().parent.is_dir()
+        except OSError as error:
+            raise CommandError(
+                f"{path} cannot be written ({error.strerror}): name another file with --output"
+            ) from None
+        if is_there:
             raise CommandError(f"{path} exists already: name another file with --output")
-        if not path.absolute().parent.is_dir():
+        if not is_in_folder:
             raise CommandError(f"{path} cannot be written: there is no folder {path.parent}")
 
     def __enter__(self) -> Self:
@@ -53,10 +59,7 @@ class DropFile:
         try:
             if self._descriptor is None:
                 self._descriptor = self._create()
-            rest = "".join(lines).encode()
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
-            os.fsync(self._descriptor)
+            _write(self._descriptor, "".join(lines))
         except OSError as error:
             raise CommandError(
                 f"{self.path} cannot be written ({error.strerror}): its last letters are not deleted"
@@ -89,99 +92,149 @@ class DropFile:
         return json.dumps(value, separators=(",", ":")) + "\n"
 
 
-class Sent:
-    """Which letters of a file have been sent back, kept beside it, so that a run that was stopped goes on.
+class FromDrop:
+    """The letters of a file that `drop` wrote. Those sent back are noted beside it, so that a run that was stopped
+    goes on.
 
-    Use as a context manager.
+    Use as a context manager. is_dry: note nothing. passed: letters passed over, since they have been sent. is_cut_off:
+    the last line ended in the middle, as a full disk leaves it; its letter was not deleted.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, consumer_name: str, *, is_dry: bool) -> None:
         self._file = file
-        self.path = _sent_path(file)
-        self.ids: set[str] = set()
+        self._consumer_name = consumer_name
+        self._is_dry = is_dry
+        self._notes = file.with_name(file.name + ".sent")
+        self._unnoted: list[str] = []
+        self._descriptor: int | None = None
+        self.passed = 0
+        self.is_cut_off = False
 
     def __enter__(self) -> Self:
         try:
-            self.ids = sent_before(self._file)
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            self._descriptor = os.open(self.path, flags, _ONLY_THE_OWNER)
-            if self._is_cut_off():
-                os.write(self._descriptor, b"\n")
+            self._sent = self._sent_before()
+            if not self._is_dry:
+                flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+                self._descriptor = os.open(self._notes, flags, _ONLY_THE_OWNER)
+                if self._is_note_cut_off(self._descriptor):
+                    _write(self._descriptor, "\n")
         except OSError as error:
             raise CommandError(
-                f"{self.path} cannot be written ({error.strerror}): it keeps what has been sent"
+                f"{self._notes} cannot be written ({error.strerror}): it keeps what has been sent"
             ) from None
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._descriptor)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
 
-    def add(self, message_ids: Iterable[str]) -> None:
-        """Returns once that is on the disk."""
-        new = list(message_ids)
-        os.write(self._descriptor, "".join(f"{message_id}\n" for message_id in new).encode())
-        os.fsync(self._descriptor)
-        self.ids.update(new)
+    @property
+    def unnoted(self) -> int:
+        """Letters that have been sent and could not be noted."""
+        return len(self._unnoted)
 
-    def _is_cut_off(self) -> bool:
-        size = os.fstat(self._descriptor).st_size
-        return size > 0 and os.pread(self._descriptor, 1, size - 1) != b"\n"
+    def pages(self) -> Iterator[list[Letter]]:
+        """Those that have not been sent, ten together.
 
-
-def sent_before(file: Path) -> set[str]:
-    """The message ids of the letters of a file that have been sent back.
-
-    The last one of a run that was killed may be cut off: it is nobody's, so that letter is sent again.
-    """
-    path = _sent_path(file)
-    if not path.exists():
-        return set()
-    with path.open(encoding="ascii", errors="replace") as lines:
-        return {line.strip() for line in lines}
-
-
-def _sent_path(file: Path) -> Path:
-    return file.with_name(file.name + ".sent")
-
-
-def read_pages(file: Path, consumer_name: str) -> Iterator[list[Letter]]:
-    """The letters of a file that `drop` wrote, ten together. Raises CommandError at a line that is no letter of this
-    consumer.
-    """
-    page: list[Letter] = []
-    try:
-        with file.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    page.append(_letter(line, f"line {number} of {file}", consumer_name))
+        Raises CommandError at a line that is no letter of this consumer, after the letters before it.
+        """
+        page: list[Letter] = []
+        try:
+            for letter in self._letters():
+                if letter.message_id in self._sent:
+                    self.passed += 1
+                    continue
+                page.append(letter)
                 if len(page) == PAGE:
                     yield page
                     page = []
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{file} cannot be read: {error}") from None
-    if page:
-        yield page
+        except CommandError:
+            if page:
+                yield page
+            raise
+        if page:
+            yield page
+
+    def note(self, message_ids: Iterable[str]) -> None:
+        """These letters have been sent; returns once that is on the disk."""
+        self._unnoted += message_ids
+        if not self._unnoted or self._descriptor is None:
+            return
+        try:
+            _write(self._descriptor, "".join(f"{message_id}\n" for message_id in self._unnoted))
+        except OSError as error:
+            raise CommandError(
+                f"{self._notes} cannot be written ({error.strerror}): the next run sends once more what is not noted, "
+                "which the ledger absorbs"
+            ) from None
+        self._unnoted.clear()
+
+    def _letters(self) -> Iterator[Letter]:
+        try:
+            with self._file.open(encoding="utf-8-sig") as lines:
+                for number, line in enumerate(lines, 1):
+                    value = _parse(line)
+                    if value is None and line.startswith("{") and not line.endswith("\n"):
+                        self.is_cut_off = True
+                    elif line.strip():
+                        yield _letter(value, f"line {number} of {self._file}", self._consumer_name)
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{self._file} cannot be read: {error}") from None
+
+    def _sent_before(self) -> set[str]:
+        """The last one of a run that was killed may be cut off: it is nobody's, so that letter is sent again."""
+        if not self._notes.exists():
+            return set()
+        with self._notes.open(encoding="ascii", errors="replace") as lines:
+            return {line.strip() for line in lines}
+
+    def _is_note_cut_off(self, descriptor: int) -> bool:
+        size = os.fstat(descriptor).st_size
+        return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
 
 
-def _letter(line: str, place: str, consumer_name: str) -> Letter:
-    value: Any = None
-    with suppress(ValueError):
-        value = json.loads(line)
+def _write(descriptor: int, text: str) -> None:
+    """Returns once it is on the disk."""
+    rest = text.encode()
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)
+
+
+def _parse(line: str) -> Any:
+    """None for what is no JSON."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(line)
+    return None
+
+
+def _letter(value: Any, place: str, consumer_name: str) -> Letter:
     if not isinstance(value, dict) or "consumer" not in value or not isinstance(value.get("body"), str):
         raise CommandError(f"{place} is {_kind(value)}, not a letter that `drop` wrote")
-    if value.get("consumer") != consumer_name:
-        raise CommandError(f"{place} is a letter of {value.get('consumer')}, not of {consumer_name}: check --name")
+    if value["consumer"] != consumer_name:
+        raise CommandError(f"{place} is a letter of {value['consumer']}, not of {consumer_name}: check --name")
     try:
-        return Letter(
-            message_id=str(value["message_id"]),
-            body=value["body"],
-            attributes={name: _to_api(attribute) for name, attribute in value["attributes"].items()},
-            system={name: str(text) for name, text in value["system_attributes"].items()},
+        letter = Letter(
+            message_id=_text(value["message_id"]),
+            body=_text(value["body"]),
+            attributes={_text(name): _to_api(attribute) for name, attribute in value["attributes"].items()},
+            system={_text(name): _text(content) for name, content in value["system_attributes"].items()},
         )
-    except (AttributeError, KeyError, TypeError, binascii.Error):
+        # They are read as numbers later.
+        _ = letter.sent_ms, letter.receive_count
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise CommandError(f"{place} is not a letter as `drop` writes it") from None
+    return letter
+
+
+def _text(value: Any) -> str:
+    """Raises TypeError for what is no text, and ValueError for text that SQS cannot have."""
+    if not isinstance(value, str):
+        raise TypeError
+    value.encode()
+    return value
 
 
 def _kind(value: Any) -> str:
@@ -203,10 +256,8 @@ def _to_text(attribute: Mapping[str, Any]) -> dict[str, str]:
     return {"DataType": attribute["DataType"], "StringValue": attribute["StringValue"]}
 
 
-def _to_api(attribute: Mapping[str, str]) -> dict[str, Any]:
+def _to_api(attribute: Mapping[str, Any]) -> dict[str, Any]:
+    data_type = _text(attribute["DataType"])
     if "BinaryValue" in attribute:
-        return {
-            "DataType": attribute["DataType"],
-            "BinaryValue": base64.b64decode(attribute["BinaryValue"], validate=True),
-        }
-    return {"DataType": attribute["DataType"], "StringValue": attribute["StringValue"]}
+        return {"DataType": data_type, "BinaryValue": base64.b64decode(_text(attribute["BinaryValue"]), validate=True)}
+    return {"DataType": data_type, "StringValue": _text(attribute["StringValue"])}

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DURATION = re.compile(r"(\d{1,9})([smhd])")
+_DURATION = re.compile(r"(\d{1,20})([smhd])")
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
@@ -20,7 +20,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, int):
             return value
         text = str(value).strip().lower()
-        if re.fullmatch("[0-9]{1,9}", text):
+        if re.fullmatch("[0-9]{1,20}", text):
             return int(text)
         parts = _DURATION.findall(text)
         if not parts or "".join(number + unit for number, unit in parts) != text:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.errors import explain
 from idempotent_consumer_cli.metrics import LastHour, read_last_hour, read_oldest_ages
@@ -44,10 +43,11 @@ class Pending:
 
 @dataclass(frozen=True)
 class SourceMapping:
-    """What gives the queue's messages to the function."""
+    """What gives the queue's messages to the function. problem: why it cannot, in Lambda's words."""
 
     uuid: str
     state: str
+    problem: str = ""
 
     @property
     def is_paused(self) -> bool:
@@ -74,7 +74,7 @@ class _Reader:
     def read(self, part: str, how: Callable[[], _Part]) -> _Part | None:
         try:
             return how()
-        except CALL_ERRORS as error:
+        except Exception as error:  # whatever it is, the other parts are to be shown
             self.unread[part] = explain(error).format_message()
             return None
 
@@ -132,8 +132,13 @@ def _mappings(functions: Any, consumer: Consumer, queue_arn: str | None) -> list
     request = {"EventSourceArn": queue_arn} if queue_arn else {"FunctionName": consumer.function_name}
     pages = functions.get_paginator("list_event_source_mappings").paginate(**request)
     return [
-        SourceMapping(str(mapping["UUID"]), str(mapping["State"]))
+        SourceMapping(str(mapping["UUID"]), str(mapping["State"]), _problem(mapping))
         for page in pages
         for mapping in page["EventSourceMappings"]
         if f":function:{consumer.function_name}:" in f"{mapping['FunctionArn']}:"
     ]
+
+
+def _problem(mapping: Mapping[str, Any]) -> str:
+    result = str(mapping.get("LastProcessingResult", ""))
+    return result.partition(":")[2].strip() or result if result.startswith("PROBLEM") else ""

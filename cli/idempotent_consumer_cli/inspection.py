@@ -134,6 +134,8 @@ class Inspection:
             return "The dead-letter queue is empty."
         if not self.letters:
             return f"None of the {count(self.read, 'letter')} is chosen."
+        if self._by_fate[Fate.REFUSE] == self.letters:
+            return f"{count(self.letters, 'letter')}, to be refused again: mend the cause first, or `drop` them."
         return f"{count(self.letters, 'letter')}: `replay` sends them back, `drop` deletes them."
 
 

@@ -72,9 +72,14 @@ class DeadLetters:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(*CALL_ERRORS):
-            self.remove(())
-        self.give_back()
+        try:
+            with suppress(*CALL_ERRORS):
+                self.remove(())
+            self.give_back()
+        except KeyboardInterrupt:
+            # What ends the command already says how far it came.
+            if error is None:
+                raise
 
     @property
     def in_hand(self) -> int:
@@ -114,13 +119,17 @@ class DeadLetters:
                 empty -= 1
 
     def look(self) -> None:
-        """Take what can be received now into hand; `on_newcomer` hears of the newcomers."""
+        """Receive what can be received now, a thousand letters at most; `on_newcomer` hears of the newcomers.
+
+        All is given back at once: what is hidden is in no alarm, and on FIFO it hides what stands behind it.
+        """
         for _ in range(FRUITLESS_ANSWERS):
             received = self._receive(PAGE)
             for letter in received:
                 self._is_new(letter)
             if not received:
                 break
+        self.give_back()
 
     def remove(self, message_ids: Iterable[str]) -> None:
         """Delete letters in hand; `undeleted` counts those that withstand. They are deleted when they come back.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeVar
@@ -42,6 +43,16 @@ def in_words(reason: str | None, receives: int | None) -> str:
 
 def foretell(prospect: Prospect, *, with_detail: bool = True) -> str:
     """What will happen to a letter, and why."""
+    return _worst_fate(prospect, with_detail) + other_fates(prospect)
+
+
+def other_fates(prospect: Prospect) -> str:
+    """What will happen to those of its events that do not share the letter's fate; empty where all do."""
+    fates = Counter(event.fate for event in prospect.events if event.fate is not prospect.fate)
+    return f"; its other events: {listed(fates)}" if fates else ""
+
+
+def _worst_fate(prospect: Prospect, with_detail: bool) -> str:
     what, event = prospect.fate.value, prospect.decisive
     if event is None or not (event.reason or event.detail):
         return what

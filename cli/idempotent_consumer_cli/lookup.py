@@ -30,7 +30,7 @@ from idempotent_consumer_cli.foresight import (
     owner,
 )
 from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.opened import TOO_DEEP, Opened, OpenedLetter
+from idempotent_consumer_cli.opened import TOO_DEEP, Opened, OpenedLetter, open_letter
 from idempotent_consumer_cli.tables import Tables
 
 _NO_ROW = Difference(remark="no row is stored where this event would write")
@@ -93,20 +93,22 @@ class Lookup:
 
     def foretell(
         self,
-        page: Sequence[OpenedLetter],
+        page: Sequence[Letter],
         now_ms: int,
-        takes: Callable[[OpenedLetter], bool] = lambda opened: True,
+        takes: Callable[[OpenedLetter, int], bool] = lambda opened, now_ms: True,
         leaves: Callable[[Prospect], bool] = lambda prospect: False,
     ) -> list[tuple[OpenedLetter, Prospect]]:
         """The chosen letters of a page, and what will happen to them.
 
-        now_ms: on SQS's clock. takes: whether a letter is chosen. leaves: whether it would stay where it is.
+        now_ms: on SQS's clock. takes: whether a letter is chosen at this time. leaves: whether it would stay where
+        it is.
 
         On FIFO an event is taken for blocked and never tried where the ledger does not know it, SQS moved its letter,
         and an earlier letter of its group was read before: that is inferred, since a blocked event leaves no trace.
         """
-        behind = {opened.letter.message_id for opened in page if self._stands_behind(opened.letter)}
-        chosen = [opened for opened in page if takes(opened)]
+        behind = {letter.message_id for letter in page if self._stands_behind(letter)}
+        opened_page = [open_letter(letter, self._settings, is_fifo=self._is_fifo) for letter in page]
+        chosen = [opened for opened in opened_page if takes(opened, now_ms)]
         works = [[_Work(event) for event in opened.events] for opened in chosen]
         stored = self._look_up([work for of_letter in works for work in of_letter], now_ms)
         foretold = []

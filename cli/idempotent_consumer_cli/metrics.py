@@ -31,6 +31,7 @@ STALE_PENDING = "StalePending"
 INVOCATIONS = ("Invocations", "Errors", "Throttles")
 
 _HOUR = timedelta(hours=1)
+_RECENT = timedelta(minutes=10)
 # SQS puts its metrics once a minute, some minutes late; an older age says nothing of now.
 _AGES_SINCE = timedelta(minutes=15)
 _Points = dict[str, list[tuple[datetime, float]]]
@@ -38,10 +39,14 @@ _Points = dict[str, list[tuple[datetime, float]]]
 
 @dataclass(frozen=True)
 class LastHour:
-    """outcomes: the consumer's own metrics, None where there are none. invocations: Lambda's, by name."""
+    """outcomes: the consumer's own metrics, None where there are none. invocations: Lambda's, by name.
+
+    recent: of both, the counts of the last ten minutes, which tell of now.
+    """
 
     outcomes: Mapping[str, int] | None
     invocations: Mapping[str, int]
+    recent: Mapping[str, int]
 
 
 def read_last_hour(cloudwatch: Any, consumer: Consumer, now_ms: int) -> LastHour:
@@ -57,7 +62,9 @@ def read_last_hour(cloudwatch: Any, consumer: Consumer, now_ms: int) -> LastHour
     outcomes = {name: _total(points[name]) for name in COUNTS if points[name]}
     if points[STALE_PENDING]:
         outcomes[STALE_PENDING] = int(max(points[STALE_PENDING])[1])
-    return LastHour(outcomes or None, {name: _total(points[name]) for name in INVOCATIONS if points[name]})
+    since = datetime.fromtimestamp(now_ms / 1000, UTC) - _RECENT
+    recent = {name: _total([point for point in points[name] if point[0] >= since]) for name in (*COUNTS, *INVOCATIONS)}
+    return LastHour(outcomes or None, {name: _total(points[name]) for name in INVOCATIONS if points[name]}, recent)
 
 
 def read_oldest_ages(cloudwatch: Any, queues: Mapping[str, str], now_ms: int) -> dict[str, int | None]:

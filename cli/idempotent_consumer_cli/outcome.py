@@ -54,6 +54,8 @@ class Followed:
 class Outcomes:
     """Follows letters from their sending on; it keeps ids and digests of those that are open, and no bodies.
 
+    A foretold no-op is told as soon as it is sent: what it does leaves no trace, so its end cannot be waited for.
+
     tell: hears of each letter once, when it is known what became of it.
     """
 

@@ -14,11 +14,14 @@ from idempotent_consumer.commit import is_pending, stored_notification
 from idempotent_consumer.items import Item
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.pending import INDEX, PendingIndex, PendingRows
+from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.budget import endless
 from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.numbers import whole_number
 from idempotent_consumer_cli.screen import Screen
 
-_EVER_MS = 10**15
+# Beyond all that a hand may have written, and within what SQLite holds.
+_EVER_MS = 10**18
 # BatchGetItem takes so many.
 _PAGE = 100
 
@@ -149,6 +152,14 @@ def stale_until_ms(consumer: Consumer, now_ms: int) -> int:
     return until_ms(now_ms, consumer.visibility_seconds)
 
 
+def how_to_publish(consumer: Consumer) -> str:
+    """What there is to do about events that are pending for too long."""
+    reconcile = f"idempotent-consumer reconcile --name {consumer.name}"
+    if consumer.settings.topic_arn is None:
+        return f"the topic has to come back (notification.create_topic or topic_arn), then {reconcile}"
+    return reconcile
+
+
 @dataclass(frozen=True, slots=True)
 class PendingRow:
     """One pending row. message_id: of the SQS message that it came with last. size: of its notification, in bytes.
@@ -160,6 +171,15 @@ class PendingRow:
     created_ms: int
     message_id: str | None
     size: int | None
+
+    def document(self, now_ms: int) -> dict[str, Any]:
+        return {
+            "event_id": self.event_id,
+            "age_seconds": max(0, (now_ms - self.created_ms) // 1000),
+            "committed_at": clock.moment(self.created_ms),
+            "message_id": self.message_id,
+            "notification_bytes": self.size,
+        }
 
 
 def open_pending(dynamodb: Any, table: str, screen: Screen) -> PendingSource:
@@ -225,4 +245,4 @@ def _scan_pages(dynamodb: Any, table: str) -> Iterator[Any]:
 
 def _created(row: Item) -> tuple[int, str]:
     # A row without its time is none of the consumer's making; it is taken for old, so that nobody overlooks it.
-    return int(row.get("created_at", {}).get("N", 0)), row["event_id"]["S"]
+    return whole_number(row, "created_at") or 0, row["event_id"]["S"]

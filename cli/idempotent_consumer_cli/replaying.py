@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from idempotent_consumer_cli import pace
 from idempotent_consumer_cli.consumer import Consumer
@@ -21,20 +21,21 @@ from idempotent_consumer_cli.lines import (
     listed,
     name,
     name_of,
+    other_fates,
     outcome_document,
 )
 from idempotent_consumer_cli.lookup import Lookup
-from idempotent_consumer_cli.opened import OpenedLetter, open_letter
+from idempotent_consumer_cli.opened import OpenedLetter
 from idempotent_consumer_cli.outcome import Became, Followed, Outcomes
 from idempotent_consumer_cli.screen import Bar, Screen
 from idempotent_consumer_cli.selection import Selection
 from idempotent_consumer_cli.sending import Sender
-from idempotent_consumer_cli.sources import Source
 from idempotent_consumer_cli.tables import Tables
 
 _WOULD_BE_REFUSED = "would be refused again"
 _BEYOND_WINDOW = "may have been applied before the ledger forgot it: --beyond-window sends it"
 _NOT_SENT = "could not be sent"
+_HIDDEN = "Of a message group SQS shows ten letters at a time: one that was refused again may stand behind ten others."
 # How many of those that are not done are listed.
 _MOST_LISTED = 100
 _FIRST_PAUSE_SECONDS = 0.5
@@ -62,6 +63,20 @@ class Policy:
         return None
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where the letters come from.
+
+    settle: hears which have been sent, and deletes or notes them. unsettled: of how many that failed. total: how many
+    there are, roughly; None for a file.
+    """
+
+    pages: Iterator[list[Letter]]
+    settle: Callable[[Iterable[str]], None]
+    unsettled: Callable[[], int]
+    total: int | None = None
+
+
 class Replay:
     """One run. read, sent: letters so far."""
 
@@ -79,6 +94,7 @@ class Replay:
         self._left: Counter[str] = Counter()
         self._undone: list[Followed] = []
         self._remarks: list[str] = []
+        self._unread: list[str] = []
         self.read = 0
         self.sent = 0
 
@@ -89,42 +105,50 @@ class Replay:
     def run(self, source: Source, dead: DeadLetters) -> None:
         """Send all chosen letters."""
         with self._screen.progress("Looking" if self._policy.dry_run else "Replaying", source.total) as bar:
-            for page in source.pages():
+            for page in source.pages:
                 sendable = self._foretell(page, dead.now_ms())
                 if not self._policy.dry_run:
                     self._send(sendable, source, dead, bar)
                 self.read += len(page)
                 self._follow(bar, source)
 
-    def wait(self, dead: DeadLetters, timeout: int) -> None:
+    def wait(self, dead: DeadLetters, timeout: int) -> int:
         """Ask the ledger and the dead-letter queue until it is known what became of each letter, or for `timeout`
-        seconds.
+        seconds. Returns of how many it is not known then.
         """
+        give_back(dead, self._screen)
         deadline, pause = pace.monotonic() + timeout, _FIRST_PAUSE_SECONDS
         with self._screen.progress("Waiting", self.sent) as bar:
             self._outcomes.ask()
             while self._outcomes.open and pace.monotonic() < deadline:
-                if self._consumer.is_fifo:
-                    # A letter in hand hides those behind it in its group.
-                    dead.give_back()
                 dead.look()
                 self._outcomes.ask()
                 bar.update(self.sent - self._outcomes.open, self.sent, listed(self._outcomes.counts))
                 pace.sleep(pause)
                 pause = min(_LONGEST_PAUSE_SECONDS, 1.5 * pause)
         self._outcomes.give_up()
+        under_way = self._outcomes.counts[Became.UNDER_WAY]
+        if under_way and self._consumer.is_fifo:
+            self.remark(_HIDDEN)
+        return under_way
 
     def note_unread(self, dead: DeadLetters) -> None:
         """Note letters of the queue that were not read. To be called when the reading has ended."""
-        self._remarks += dead.unread(self.read, is_fifo=self._consumer.is_fifo)
+        self._unread = dead.unread(self.read, is_fifo=self._consumer.is_fifo)
+        self._remarks += self._unread
 
-    def how_far(self, dead: DeadLetters, *, is_from_file: bool) -> str:
+    def remark(self, text: str) -> None:
+        """Something that leaves the replay undone."""
+        self._remarks.append(text)
+
+    def how_far(self, dead: DeadLetters, source: Source) -> str:
         """What is done, for one who stops."""
-        done = count(self.sent, "letter")
-        if is_from_file:
-            return f"{done} sent, and noted. Run it again to go on."
-        kept = f", {dead.undeleted:,} of them not deleted" if dead.undeleted else " and deleted"
-        left = max(0, dead.depth.total - self.sent + dead.undeleted)
+        done, unsettled = count(self.sent, "letter"), source.unsettled()
+        if source.total is None:
+            noted = f", {unsettled:,} of them not noted" if unsettled else ", and noted"
+            return f"{done} sent{noted}. Run it again to go on."
+        kept = f", {unsettled:,} of them not deleted" if unsettled else " and deleted"
+        left = max(0, dead.depth.total - self.sent + unsettled)
         waiting = (
             f" Of {count(self._outcomes.open, 'letter')} it is not known what became." if self._outcomes.open else ""
         )
@@ -138,21 +162,23 @@ class Replay:
                 f"{count(dead.undeleted, 'letter')} sent, but not deleted: the next replay sends them once more, which "
                 "the ledger absorbs."
             )
-        self._remarks += self._selection.unmet_remark()
+        self._remarks += self._selection.unmet_remarks(is_all_read=not self._unread)
         outcomes = self._outcomes.counts
+        # With --wait it is known what became of these.
+        to_come_back = 0 if self._policy.is_followed else self._fates[Fate.REFUSE]
+        if to_come_back:
+            self._remarks.append(
+                f"{count(to_come_back, 'letter')} will come back to the dead-letter queue: mend the cause first."
+            )
         is_done = not (self._left or self._remarks or outcomes[Became.REFUSED] or outcomes[Became.UNDER_WAY])
         self._screen.emit(self._summary(is_done))
         self._say_sums()
         return 0 if is_done else 1
 
     def _foretell(self, page: list[Letter], now_ms: int) -> list[_Foretold]:
-        opened = [open_letter(letter, self._consumer.settings, is_fifo=self._consumer.is_fifo) for letter in page]
         sendable = []
         for each, prospect in self._lookup.foretell(
-            opened,
-            now_ms,
-            partial(self._selection.takes, now_ms=now_ms),
-            lambda prospect: self._policy.why_left(prospect) is not None,
+            page, now_ms, self._selection.takes, lambda prospect: self._policy.why_left(prospect) is not None
         ):
             why_left = self._policy.why_left(prospect)
             self._announce(each, prospect, why_left, now_ms)
@@ -172,7 +198,7 @@ class Replay:
             return
         age = (now_ms - first_ms(opened, prospect)) / 1000
         old = f", {spoken(age)} old" if age > self._consumer.settings.ttl_window_seconds else ""
-        what = foretell(prospect) if why_left is None else f"is left, it {why_left}"
+        what = foretell(prospect) if why_left is None else f"is left, it {why_left}{other_fates(prospect)}"
         self._screen.say(f"{name_of(prospect)}{old}: {what}")
 
     def _send(self, foretold: list[_Foretold], source: Source, dead: DeadLetters, bar: Bar) -> None:
@@ -183,10 +209,10 @@ class Replay:
             failures = self._sender.send(batch)
             sent = [letter.message_id for letter in batch if letter.message_id not in failures]
             self.sent += len(sent)
+            source.settle(sent)
             if self._policy.is_followed:
                 for message_id in sent:
                     self._outcomes.follow(*of_message[message_id])
-            source.settle(sent)
             for message_id, why in failures.items():
                 self._fail(of_message[message_id][1], why)
             self._follow(bar, source)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import queue
 import random
 import threading
@@ -102,7 +101,7 @@ def random_pages(table: Table, size: int, most_segments: int, rate: ReadRate) ->
     """Pages of up to `size` rows from segments in random order, the whole table if they are few."""
     total = min(_MAX_SEGMENTS, max(1, (table.rows or 0) // _ROWS_A_SEGMENT))
     never = threading.Event()
-    for segment in _shuffled(total, most_segments):
+    for segment in _random.sample(range(total), min(total, most_segments)):
         options: dict[str, Any] = {"Segment": segment, "TotalSegments": total, "Limit": size}
         while True:
             answer = table.read(**options)
@@ -111,14 +110,6 @@ def random_pages(table: Table, size: int, most_segments: int, rate: ReadRate) ->
             if "LastEvaluatedKey" not in answer:
                 break
             options["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-def _shuffled(total: int, most: int) -> Iterator[int]:
-    """Up to `most` different numbers below `total`: a random start and a random stride, without a list of them all."""
-    start = _random.randrange(total)
-    stride = next(stride for stride in iter(lambda: _random.randrange(1, total + 1), 0) if math.gcd(stride, total) == 1)
-    for index in range(min(total, most)):
-        yield (start + index * stride) % total
 
 
 def _read_segment(

@@ -13,6 +13,7 @@ import click
 
 from idempotent_consumer_cli.durations import DURATION
 from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.letters import VISIBILITY_SECONDS
 from idempotent_consumer_cli.opened import OpenedLetter
 
@@ -60,7 +61,8 @@ def _hideable(seconds: int) -> int:
 class Selection:
     """Letters that match all that is given; of several ids, or reasons, one.
 
-    older_than, newer_than: seconds since the letter's SentTimestamp. unmet: ids that no letter had so far.
+    older_than, newer_than: seconds since the letter's SentTimestamp. unmet: ids that no letter had so far. left_out:
+    ids whose letters match nothing else that is given.
     """
 
     ids: frozenset[str] = frozenset()
@@ -68,6 +70,7 @@ class Selection:
     older_than: int | None = None
     newer_than: int | None = None
     unmet: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
 
     @property
     def is_everything(self) -> bool:
@@ -82,27 +85,41 @@ class Selection:
         if is_all and not self.is_everything:
             raise CommandError("--all is all letters: leave out the options that choose some")
 
-    def unmet_remark(self) -> list[str]:
-        """A line on the ids that no letter had; none where all were met."""
-        if not self.unmet:
-            return []
-        return [f"No letter has {'this id' if len(self.unmet) == 1 else 'these ids'}: {_listed_names(self.unmet)}."]
+    def unmet_remarks(self, *, is_all_read: bool) -> list[str]:
+        """Lines on the ids that chose no letter; none where all did."""
+        remarks = []
+        if self.unmet:
+            where = "No letter has" if is_all_read else "No letter that was read has"
+            remarks.append(f"{where} {_these_ids(self.unmet)}.")
+        if self.left_out:
+            remarks.append(f"Another option leaves out the letter with {_these_ids(self.left_out)}.")
+        return remarks
 
     def takes(self, opened: OpenedLetter, now_ms: int) -> bool:
         """now_ms: epoch milliseconds, on the clock that stamped the letter."""
-        letter = opened.letter
+        matched = self.ids.intersection([opened.letter.message_id, *opened.event_ids])
+        if self.ids and not matched:
+            return False
+        is_taken = self._takes(opened.letter, now_ms)
+        if is_taken:
+            self.left_out.difference_update(matched)
+        else:
+            self.left_out.update(matched & self.unmet)
+        self.unmet.difference_update(matched)
+        return is_taken
+
+    def _takes(self, letter: Letter, now_ms: int) -> bool:
+        """Whatever ids are given."""
         age = (now_ms - letter.sent_ms) / 1000
         if self.older_than is not None and age <= self.older_than:
             return False
         if self.newer_than is not None and age >= self.newer_than:
             return False
-        if self.reasons and (letter.reason or WITHOUT_REASON) not in self.reasons:
-            return False
-        if not self.ids:
-            return True
-        matched = self.ids.intersection([letter.message_id, *opened.event_ids])
-        self.unmet.difference_update(matched)
-        return bool(matched)
+        return not self.reasons or (letter.reason or WITHOUT_REASON) in self.reasons
+
+
+def _these_ids(ids: Collection[str]) -> str:
+    return f"{'this id' if len(ids) == 1 else 'these ids'}: {_listed_names(ids)}"
 
 
 def _listed_names(ids: Collection[str]) -> str:
@@ -163,7 +180,7 @@ def _ids_in(text: str) -> Iterator[str]:
     if text.startswith("{"):
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
     if not isinstance(value, dict):
         yield text

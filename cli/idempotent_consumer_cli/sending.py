@@ -69,8 +69,6 @@ class Sender:
             try:
                 failed = self._call(waiting)
             except CALL_ERRORS as error:
-                if error_code(error).endswith("BatchRequestTooLong") and len(waiting) > 1:
-                    return failures | self._send_one_by_one(waiting)
                 if attempt == 0:
                     raise
                 # Some of the batch are sent, and must be deleted before the command ends.
@@ -82,15 +80,6 @@ class Sender:
             if not waiting:
                 return failures
         return failures | {letter.message_id: failed[letter.message_id][0] for letter in waiting}
-
-    def _send_one_by_one(self, letters: Sequence[Letter]) -> dict[str, str]:
-        failures: dict[str, str] = {}
-        for letter in letters:
-            try:
-                failures |= self._send([letter])
-            except CALL_ERRORS as error:
-                failures[letter.message_id] = error_code(error)
-        return failures
 
     def _call(self, letters: Sequence[Letter]) -> dict[str, tuple[str, bool]]:
         """By message id, the code of each failure and whether it is the letter's own, so that a repeat is in vain."""
@@ -122,7 +111,10 @@ class Sender:
 
 def _bytes(letter: Letter) -> int:
     attributes = sum(
-        len(name) + sum(len(part) for part in value.values()) + _OVERHEAD_BYTES
-        for name, value in letter.attributes.items()
+        _length(name) + sum(map(_length, value.values())) + _OVERHEAD_BYTES for name, value in letter.attributes.items()
     )
-    return len(letter.body.encode()) + attributes + _OVERHEAD_BYTES
+    return _length(letter.body) + attributes + _OVERHEAD_BYTES
+
+
+def _length(part: str | bytes) -> int:
+    return len(part.encode() if isinstance(part, str) else part)

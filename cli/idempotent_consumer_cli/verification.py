@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from idempotent_consumer.items import Item
 from idempotent_consumer.settings import Settings, WriteMode
+from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.comparison import BusinessRow, Comparison, Judge
 from idempotent_consumer_cli.consumer import SHIPPED_HANDLER, Consumer
 from idempotent_consumer_cli.scanning import ReadRate, Table, all_pages, random_pages
@@ -151,7 +152,13 @@ class Verifier:
         if any(row.committed_ms > self._judge.now_ms - _RECENT_MS for row in missing):
             time.sleep(1)
             missing = self._unknown_to_ledger(missing)
-        return (Disagreement(row.event_id, Missing.LEDGER_ROW, row.key) for row in missing)
+        # What was young when the run began may have expired, and been deleted, since.
+        now_ms = clock.now_ms()
+        return (
+            Disagreement(row.event_id, Missing.LEDGER_ROW, row.key)
+            for row in missing
+            if not self._judge.may_be_forgotten(row.committed_ms, now_ms)
+        )
 
     def _unknown_to_ledger(self, rows: Sequence[BusinessRow]) -> list[BusinessRow]:
         known = {row["event_id"]["S"] for row in self._ledger_rows([row.event_id for row in rows])}

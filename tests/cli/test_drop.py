@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from idempotent_consumer_cli.screen import Screen
 from tests.cli.letters_support import Dead, Killed, deploy, text
 from tests.cli.support import World, denied
 
@@ -257,6 +259,68 @@ def test_killed_before_the_deletion_a_letter_is_in_both_places(dead: Dead, folde
     assert [line["message_id"] for line in lines(folder / "gone.jsonl")] == dead.all == sent
 
 
+def test_an_interruption_after_the_last_letter_says_what_is_dropped(dead: Dead, folder: Path) -> None:
+    sent = orders(dead, 25)
+    dead.world.on("ChangeMessageVisibilityBatch", raises=KeyboardInterrupt())
+    run = dead.run("drop", "--id", "order-3", "--output", "gone.jsonl")
+    assert run.exit_code == 130
+    assert run.stderr == "Stopped. 1 letter written to gone.jsonl and deleted; about 24 are left.\n"
+    assert (len(dead.all), lines(folder / "gone.jsonl")[0]["message_id"]) == (24, sent[3])
+
+
+def test_an_interruption_before_the_first_deletion_says_that_nothing_is_deleted(dead: Dead) -> None:
+    orders(dead, 1)
+    dead.world.on("BatchGetItem", raises=KeyboardInterrupt())
+    run = dead.run("drop", "--all", "--output", "gone.jsonl")
+    assert (run.exit_code, run.stderr) == (130, "Stopped. No letter was deleted.\n")
+
+
+def test_where_nobody_reads_the_output_what_is_written_is_deleted_and_said_to_be_so(
+    dead: Dead, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = orders(dead, 12)
+
+    def write(_screen: Screen, _line: str) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(Screen, "_write", write)
+    run = dead.run("drop", "--all", "--json", "--output", "gone.jsonl")
+    assert run.exit_code == 2
+    assert run.stderr.splitlines()[0] == "10 letters written to gone.jsonl and deleted; about 2 are left."
+    assert (dead.visible, len(lines(folder / "gone.jsonl"))) == (sent[10:], 10)
+
+
+def test_a_file_that_cannot_be_named_so_is_refused_before_anything_is_read(dead: Dead) -> None:
+    run = dead.run("drop", "--all", "--output", "a" * 300)
+    assert run.exit_code == 2
+    assert run.stderr == f"Error: {'a' * 300} cannot be written (File name too long): name another file with --output\n"
+    assert dead.world.requests("ReceiveMessage") == []
+
+
+def test_of_a_letter_with_several_events_each_counts(
+    new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "EVENT_ENVELOPE": "s3",
+        "EVENT_ID": "s3.object.key",
+        "EVENT_ITEM": "{id: s3.object.key, n: s3.object.size}",
+    }
+    dead = deploy(new_world, monkeypatch, settings=settings)
+    dead.world.settle(s3_record("conflict", 1))
+    dead.world.commit(s3_record("pending", 1))
+    dead.letter({"Records": [s3_record("conflict", 2), s3_record("pending", 1), s3_record("new", 1)]})
+    run = dead.run("drop", "--all", "--output", "gone.jsonl")
+    assert run.stdout.splitlines() == [
+        "1 letter with a pending event: the reconciler, or `reconcile`, still publishes it.",
+        "1 letter with an event that the ledger never saw: it is gone but for the file.",
+        "1 letter dropped, and written to gone.jsonl: 1 conflict.",
+    ]
+
+
+def s3_record(key: str, size: int) -> dict[str, Any]:
+    return {"s3": {"bucket": {"name": "b"}, "object": {"key": key, "size": size}}}
+
+
 def test_a_letter_that_cannot_be_deleted_is_reported(dead: Dead) -> None:
     orders(dead, 1)
     dead.world.on("DeleteMessageBatch", answers={"Failed": [{"Id": "0", "Code": "x", "SenderFault": True}]})
@@ -398,6 +462,20 @@ LINE = {"consumer": "orders", "message_id": "m", "body": "{}", "attributes": {},
             "line 2 of f.jsonl is not a letter as `drop` writes it",
         ),
         ({**LINE, "system_attributes": None}, "line 2 of f.jsonl is not a letter as `drop` writes it"),
+        (
+            {**LINE, "system_attributes": {"SentTimestamp": "x"}},
+            "line 2 of f.jsonl is not a letter as `drop` writes it",
+        ),
+        ({**LINE, "body": "\ud800"}, "line 2 of f.jsonl is not a letter as `drop` writes it"),
+        (
+            {**LINE, "attributes": {"n": {"DataType": "Binary", "BinaryValue": "ä"}}},
+            "line 2 of f.jsonl is not a letter as `drop` writes it",
+        ),
+        (
+            {**LINE, "attributes": {"n": {"DataType": 1, "StringValue": "x"}}},
+            "line 2 of f.jsonl is not a letter as `drop` writes it",
+        ),
+        ("[" * 100_000, "line 2 of f.jsonl is no JSON object, not a letter that `drop` wrote"),
     ],
 )
 def test_a_file_that_drop_did_not_write_is_refused(dead: Dead, folder: Path, line: Any, problem: str) -> None:
@@ -406,7 +484,90 @@ def test_a_file_that_drop_did_not_write_is_refused(dead: Dead, folder: Path, lin
     run = dead.run("replay", "--from-drop", "f.jsonl")
     assert run.exit_code == 2
     assert run.stderr.splitlines()[-1] == f"Error: {problem}"
-    assert dead.queued == []
+    # What stands before it has been deleted from the queue: it must not wait for the file to be mended.
+    assert len(dead.queued) == 1
+
+
+def test_a_last_line_that_a_full_disk_has_cut_off_keeps_none_before_it(dead: Dead, folder: Path) -> None:
+    (folder / "f.jsonl").write_text(f"{json.dumps(LINE)}\n{json.dumps(LINE)[:40]}")
+    run = dead.run("replay", "--from-drop", "f.jsonl")
+    assert len(dead.queued) == 1
+    assert run.stderr == "The last line of f.jsonl is cut off and passed over: `drop` did not delete its letter.\n"
+
+
+def test_what_a_drop_on_a_full_disk_has_deleted_comes_back(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders(dead, 14)
+    write, calls = os.write, []
+
+    def full(descriptor: int, data: bytes) -> int:
+        calls.append(data)
+        if len(calls) > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data if len(calls) == 1 else data[: data.index(b"\n") + 40])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        chosen = [argument for number in (1, 3, 5, 11, 12) for argument in ("--id", f"order-{number}")]
+        assert dead.run("drop", *chosen, "--output", "gone.jsonl").exit_code == 2
+    assert len(dead.visible) == 11
+    run = dead.run("replay", "--from-drop", "gone.jsonl")
+    assert queued_ids(dead) == ["order-1", "order-3", "order-5", "order-11"]
+    assert run.exit_code == 0
+
+
+def test_a_last_line_whose_end_an_editor_took_is_a_letter_all_the_same(dead: Dead, folder: Path) -> None:
+    (folder / "f.jsonl").write_text(json.dumps(LINE))
+    run = dead.run("replay", "--from-drop", "f.jsonl")
+    assert (run.stderr, len(dead.queued)) == ("", 1)
+
+
+def test_a_note_of_what_is_sent_that_the_disk_does_not_take_is_one_line(
+    dead: Dead, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "f.jsonl").write_text(f"{json.dumps(LINE)}\n")
+    write = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if data.startswith(str(LINE["message_id"]).encode()):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", full)
+    run = dead.run("replay", "--from-drop", "f.jsonl")
+    assert run.exit_code == 2
+    assert run.stderr.splitlines() == [
+        "1 letter sent, 1 of them not noted. Run it again to go on.",
+        "Error: f.jsonl.sent cannot be written (No space left on device): the next run sends once more what is not "
+        "noted, which the ledger absorbs",
+    ]
+
+
+def test_a_note_that_is_cut_short_is_continued(dead: Dead, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = orders(dead, 3)
+    dead.run("drop", "--all", "--output", "gone.jsonl")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:50]))
+    dead.run("replay", "--from-drop", "gone.jsonl")
+    assert (folder / "gone.jsonl.sent").read_text().split() == sent
+
+
+def test_interrupted_between_send_and_note_the_letters_are_noted_all_the_same(
+    dead: Dead, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = orders(dead, 12)
+    dead.run("drop", "--all", "--output", "gone.jsonl")
+    write, calls = os.write, []
+
+    def interrupted(descriptor: int, data: bytes) -> int:
+        calls.append(data)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", interrupted)
+    run = dead.run("replay", "--from-drop", "gone.jsonl")
+    assert (run.exit_code, run.stderr) == (130, "Stopped. 10 letters sent, and noted. Run it again to go on.\n")
+    assert (folder / "gone.jsonl.sent").read_text().split() == sent[:10]
 
 
 def test_a_file_that_is_no_text_is_refused(dead: Dead, folder: Path) -> None:

@@ -21,7 +21,6 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.foresight import Difference, Fate, Foretold, LedgerState, Prospect, compare, is_refused
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.lookup import Lookup
-from idempotent_consumer_cli.opened import open_letter
 from idempotent_consumer_cli.tables import Tables
 from tests.handler.support import BUSINESS, LEDGER, READ, Cloud, client_error, fixture, record
 
@@ -47,21 +46,20 @@ def letter(body: str | Mapping[str, Any], message_id: str = "m-1", **system: str
 
 def lookup(
     cloud: Cloud, *, own_code: bool = False, compares: bool = False, fifo: bool = False, **settings: Any
-) -> tuple[Lookup, Settings]:
+) -> Lookup:
     read = Settings.from_environment(cloud.environment(**settings))
     queue = "https://sqs/orders.fifo" if fifo else "https://sqs/orders"
     consumer = Consumer("orders", read, queue, queue, 30, "orders-worker", "log", not own_code)
     # The recording client knows only the function's own calls, and the row is read by another.
     dynamodb = cloud.real.dynamodb if compares else cloud.clients.dynamodb
-    return Lookup(Tables(dynamodb, read), consumer, compares=compares), read
+    return Lookup(Tables(dynamodb, read), consumer, compares=compares)
 
 
 def foretell(
     cloud: Cloud, *letters: Letter, now_ms: int = NOW_MS, fifo: bool = False, **options: Any
 ) -> list[Prospect]:
-    look, settings = lookup(cloud, fifo=fifo, **options)
-    page = [open_letter(each, settings, is_fifo=fifo) for each in letters]
-    return [prospect for _, prospect in look.foretell(page, now_ms)]
+    look = lookup(cloud, fifo=fifo, **options)
+    return [prospect for _, prospect in look.foretell(letters, now_ms)]
 
 
 def first_event(cloud: Cloud, *letters: Letter, **options: Any) -> Foretold:
@@ -157,18 +155,17 @@ def test_the_second_event_of_a_row_is_refused_and_the_first_named(cloud: Cloud) 
 
 
 def test_a_letter_that_stays_where_it_is_bears_on_no_other(cloud: Cloud) -> None:
-    look, settings = lookup(cloud)
-    page = [open_letter(letter(order(), name), settings, is_fifo=False) for name in ("m-1", "m-2")]
+    look = lookup(cloud)
+    page = [letter(order(), name) for name in ("m-1", "m-2")]
     foretold = look.foretell(page, NOW_MS, leaves=lambda prospect: prospect.message_id == "m-1")
     assert [prospect.fate for _, prospect in foretold] == [Fate.APPLY, Fate.APPLY]
 
 
 def test_letters_of_later_pages_know_of_earlier_ones(cloud: Cloud) -> None:
-    look, settings = lookup(cloud)
+    look = lookup(cloud)
     fates = []
     for name in ("m-1", "m-2"):
-        opened = open_letter(letter(order(), name), settings, is_fifo=False)
-        fates += [prospect.fate for _, prospect in look.foretell([opened], NOW_MS)]
+        fates += [prospect.fate for _, prospect in look.foretell([letter(order(), name)], NOW_MS)]
     assert fates == [Fate.APPLY, Fate.NO_OP]
 
 
@@ -204,9 +201,9 @@ def test_a_letter_with_a_reason_or_a_ledger_row_was_not_blocked(cloud: Cloud) ->
 
 
 def test_letters_that_are_not_chosen_stand_before_others_all_the_same(cloud: Cloud) -> None:
-    look, settings = lookup(cloud, fifo=True)
-    page = [open_letter(letter(order(f"e-{n}"), f"m-{n}", MessageGroupId="a"), settings, is_fifo=True) for n in (1, 2)]
-    foretold = look.foretell(page, NOW_MS, takes=lambda opened: opened.letter.message_id == "m-2")
+    look = lookup(cloud, fifo=True)
+    page = [letter(order(f"e-{n}"), f"m-{n}", MessageGroupId="a") for n in (1, 2)]
+    foretold = look.foretell(page, NOW_MS, takes=lambda opened, now_ms: opened.letter.message_id == "m-2")
     assert [(prospect.message_id, prospect.state) for _, prospect in foretold] == [("m-2", LedgerState.BLOCKED)]
 
 

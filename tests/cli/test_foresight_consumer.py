@@ -16,7 +16,6 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.foresight import Fate, LedgerState, Prospect
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.lookup import Lookup
-from idempotent_consumer_cli.opened import open_letter
 from idempotent_consumer_cli.tables import Tables
 from tests.handler.support import BUSINESS, Cloud, fixture, record
 
@@ -49,7 +48,7 @@ def letter(body: Body, message_id: str = "m-1") -> Letter:
 def foretell(cloud: Cloud, *bodies: Body, **settings: Any) -> list[Prospect]:
     read = Settings.from_environment(cloud.environment(**settings))
     consumer = Consumer("orders", read, "queue", cloud.dead_letter_url, 30, "orders-worker", "log", True)
-    page = [open_letter(letter(body, f"m-{n}"), read, is_fifo=False) for n, body in enumerate(bodies)]
+    page = [letter(body, f"m-{n}") for n, body in enumerate(bodies)]
     lookup = Lookup(Tables(cloud.real.dynamodb, read), consumer)
     return [prospect for _, prospect in lookup.foretell(page, 1893553446000)]
 

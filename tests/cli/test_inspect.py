@@ -68,9 +68,9 @@ def test_each_letter_is_a_row_with_its_reason_and_its_fate(dead: Dead) -> None:
     run = dead.run("inspect")
     lines = run.stdout.splitlines()
     assert [cells(line) for line in lines[4:7]] == [
-        ["new", "moved by SQS after 5 receives", "1", "2h 30m", "–", "never seen", "will apply"],
-        ["sent", "moved by SQS after 5 receives", "1", "1d 1h", "–", "sent", "is a no-op"],
-        ["pending", "moved by SQS after 5 receives", "1", "0s", "–", "pending", "will only publish"],
+        ["new", "moved by SQS after 5 receives", "1", "2h 30m", "-", "never seen", "will apply"],
+        ["sent", "moved by SQS after 5 receives", "1", "1d 1h", "-", "sent", "is a no-op"],
+        ["pending", "moved by SQS after 5 receives", "1", "0s", "-", "pending", "will only publish"],
     ]
     last = cells(lines[7])
     assert last[0].startswith("message ")
@@ -383,8 +383,18 @@ def test_an_interruption_gives_everything_back_and_says_how_far_it_came(dead: De
     dead.world.on("ReceiveMessage", raises=KeyboardInterrupt(), calls=[3])
     run = dead.run("inspect")
     assert run.exit_code == 130
-    assert run.stderr == "Stopped. 20 of about 25 letters were read, and all are given back.\n"
+    assert run.stderr == "Stopped. 20 of about 25 letters were read; they are given back, or come back by themselves.\n"
     assert dead.visible == sent
+
+
+def test_a_second_interruption_does_not_hide_how_far_it_came(dead: Dead) -> None:
+    for number in range(12):
+        dead.letter(order(f"order-{number}"))
+    dead.world.on("ReceiveMessage", raises=KeyboardInterrupt(), calls=[2])
+    dead.world.on("ChangeMessageVisibilityBatch", raises=KeyboardInterrupt())
+    run = dead.run("inspect")
+    assert run.exit_code == 130
+    assert run.stderr.startswith("Stopped. 10 of about 12 letters were read")
 
 
 def test_letters_that_cannot_be_given_back_do_not_cost_the_report(dead: Dead) -> None:

@@ -93,6 +93,7 @@ def test_json_is_one_document(world: World) -> None:
         "found": 1,
         "published": 1,
         "settled_by_others": 0,
+        "left_count": 0,
         "left": [],
         "unread": {},
         "verdict": "Done: nothing is left (1 published).",
@@ -129,7 +130,8 @@ def test_a_long_dry_run_shows_the_first_and_json_all(world: World) -> None:
     ]
     listed = world.run("reconcile", "--dry-run", "--json").document["would_publish"]
     assert [entry["event_id"] for entry in listed] == [f"e-{number:02}" for number in range(25)]
-    assert listed[0] == {"event_id": "e-00", "age_seconds": 500, "notification_bytes": 31}
+    assert listed[0].keys() == {"event_id", "age_seconds", "committed_at", "message_id", "notification_bytes"}
+    assert (listed[0]["age_seconds"], listed[0]["message_id"], listed[0]["notification_bytes"]) == (500, "m-1", 31)
 
 
 def test_a_dry_run_says_what_it_cannot_read(world: World) -> None:
@@ -148,25 +150,25 @@ def test_a_dry_run_says_what_it_cannot_read(world: World) -> None:
         (
             "PublishBatch",
             "AuthorizationError",
-            "2 left: PublishBatch: AuthorizationError – you need sns:Publish on "
+            "1 left: PublishBatch: AuthorizationError – you need sns:Publish on "
             "arn:aws:sns:us-east-1:123456789012:orders-notifications",
         ),
         (
             "PublishBatch",
             "KMSAccessDenied",
-            "2 left: PublishBatch: KMSAccessDenied – you need kms:Decrypt and kms:GenerateDataKey on the topic's key",
+            "1 left: PublishBatch: KMSAccessDenied – you need kms:Decrypt and kms:GenerateDataKey on the topic's key",
         ),
-        ("PublishBatch", "NotFound", "2 left: PublishBatch: NotFound"),
+        ("PublishBatch", "NotFound", "1 left: PublishBatch: NotFound"),
         (
             "BatchExecuteStatement",
             "AccessDeniedException",
-            "2 left: BatchExecuteStatement: AccessDeniedException (published, but not marked: the next run announces "
+            "1 left: BatchExecuteStatement: AccessDeniedException (published, but not marked: the next run announces "
             "them again) – you need dynamodb:PartiQLUpdate on orders-processed-events",
         ),
         (
             "BatchGetItem",
             "AccessDeniedException",
-            "2 left: BatchGetItem: AccessDeniedException – you need dynamodb:BatchGetItem on orders-processed-events",
+            "1 left: BatchGetItem: AccessDeniedException – you need dynamodb:BatchGetItem on orders-processed-events",
         ),
     ],
 )
@@ -174,12 +176,26 @@ def test_what_is_left_has_its_reason_and_the_right_that_is_missing(
     either: World, operation: str, code: str, line: str
 ) -> None:
     either.commit({"id": "a"}, age=400)
-    either.commit({"id": "b"}, age=400)
     either.on(operation, raises=client_error(code, operation))
     run = either.run("reconcile")
     assert run.exit_code == 1
-    assert run.stdout.splitlines()[-2:] == [line, "2 left: mend the cause and run it again."]
+    assert run.stdout.splitlines()[-2:] == [line, "1 left: mend the cause and run it again."]
     assert set(either.statuses().values()) == {"pending"}
+
+
+def test_what_a_refused_run_has_not_tried_is_left_and_settled_by_nobody(either: World) -> None:
+    for number in range(120):
+        either.commit({"id": f"o-{number}"}, age=400)
+    either.deny("PublishBatch")
+    document = either.run("reconcile", "--json").document
+    assert (document["found"], document["published"], document["settled_by_others"]) == (120, 0, 0)
+    assert document["left_count"] == 120
+    assert len(document["left"]) <= 50
+    tried = len(document["left"])
+    assert document["verdict"] == (
+        f"120 left, {tried} of them tried: the run ended at the first page that was refused as a whole. Mend the cause "
+        "and run it again."
+    )
 
 
 def test_json_has_the_reason_of_each_that_is_left(world: World) -> None:
@@ -254,7 +270,7 @@ def test_what_leaves_the_index_before_it_is_read_was_settled_by_others(world: Wo
 def test_a_consumer_without_a_topic_has_nothing_to_publish(new_world: NewWorld) -> None:
     run = new_world(topic=False).run("reconcile")
     assert (run.exit_code, run.stdout) == (2, "")
-    assert run.stderr == ("Error: orders publishes no notifications: there is no topic, so nothing can be pending\n")
+    assert run.stderr == ("Error: orders publishes no notifications: there is no topic, and nothing is pending\n")
 
 
 def test_a_topic_of_another_region_is_called_there(new_world: NewWorld) -> None:

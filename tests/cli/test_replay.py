@@ -110,20 +110,11 @@ def test_large_letters_go_in_calls_that_every_queue_takes(dead: Dead) -> None:
     assert calls == [["order-0", "order-1"], ["order-2", "order-3"], ["order-4"]]
 
 
-def test_a_call_that_is_too_long_all_the_same_is_made_one_by_one(dead: Dead) -> None:
-    orders(dead, 3)
-    dead.world.on("SendMessageBatch", raises=client_error("AWS.SimpleQueueService.BatchRequestTooLong", "x"), calls=[1])
-    run = dead.run("replay", "--all")
-    assert [len(request["Entries"]) for request in sends(dead)] == [3, 1, 1, 1]
-    assert (queued_ids(dead), run.exit_code) == (["order-0", "order-1", "order-2"], 0)
-
-
-def test_of_letters_that_go_one_by_one_a_refused_one_stays(dead: Dead) -> None:
-    sent = orders(dead, 3)
-    dead.world.on("SendMessageBatch", raises=client_error("BatchRequestTooLong", "SendMessageBatch"), calls=[1, 3])
-    run = dead.run("replay", "--all")
-    assert (queued_ids(dead), dead.visible, run.exit_code) == (["order-0", "order-2"], [sent[1]], 1)
-    assert "order-1: not sent (BatchRequestTooLong)" in run.stdout.splitlines()
+def test_the_size_of_an_attribute_is_counted_in_bytes(dead: Dead) -> None:
+    for number in range(2):
+        dead.letter(order(f"order-{number}"), attributes={"title": text("語" * 50_000)})
+    dead.run("replay", "--all")
+    assert [len(request["Entries"]) for request in sends(dead)] == [1, 1]
 
 
 def sends(dead: Dead) -> list[dict[str, Any]]:
@@ -147,6 +138,7 @@ def test_before_a_letter_is_sent_it_is_said_what_will_happen_to_it(dead: Dead) -
         "pending: will only publish",
         f"message {bad}: will be refused again: bad-json (Expecting property name enclosed in double quotes at "
         "character 1)",
+        "1 letter will come back to the dead-letter queue: mend the cause first.",
         "4 letters sent: 1 will be refused again, 1 will apply, 1 will only publish, 1 is a no-op.",
     ]
     assert run.exit_code == 0
@@ -247,6 +239,38 @@ def test_an_id_without_a_letter_is_named_and_something_is_left_to_do(dead: Dead)
     run = dead.run("replay", "--id", "order-0", "--id", "order-9")
     assert run.exit_code == 1
     assert run.stdout.splitlines()[1:] == ["No letter has this id: order-9.", "1 letter sent: 1 will apply."]
+
+
+def test_an_id_whose_letter_another_option_leaves_out_is_said_to_be_so(dead: Dead) -> None:
+    orders(dead, 1, reason="row-exists")
+    run = dead.run("replay", "--id", "order-0", "--reason", "id-reused")
+    assert run.exit_code == 1
+    assert run.stdout.splitlines() == [
+        "Another option leaves out the letter with this id: order-0.",
+        "Nothing was sent.",
+    ]
+
+
+def test_of_a_letter_with_several_events_the_others_are_foretold_too(
+    new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "EVENT_ENVELOPE": "s3",
+        "EVENT_ID": "s3.object.key",
+        "EVENT_ITEM": "{id: s3.object.key, n: s3.object.size}",
+    }
+    dead = deploy(new_world, monkeypatch, settings=settings)
+    records = [{"s3": {"bucket": {"name": "b"}, "object": {"key": key, "size": 2}}} for key in "abc"]
+    dead.world.settle({"s3": {"bucket": {"name": "b"}, "object": {"key": "a", "size": 1}}})
+    dead.world.settle(records[1])
+    dead.letter({"Records": records})
+    others = "; its other events: 1 will apply, 1 is a no-op"
+    lines = [
+        dead.run("replay", "--all", "--dry-run", *more).stdout.splitlines()[0] for more in ([], ["--skip-refused"])
+    ]
+    assert lines[0].startswith("a, b, c: will be refused again: id-reused")
+    assert lines[0].endswith(others)
+    assert lines[1] == f"a, b, c: is left, it would be refused again{others}"
 
 
 def test_letters_that_would_be_refused_again_can_be_left(dead: Dead) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
+import os
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from idempotent_consumer_cli.letter import Letter
+from idempotent_consumer_cli.screen import Screen
 from tests.cli.letters_support import Dead, Killed, deploy
 from tests.cli.support import World, client_error, denied
 
@@ -190,6 +193,85 @@ def test_after_an_interruption_the_next_run_goes_on(dead: Dead) -> None:
     assert dead.run("replay", "--all").exit_code == 130
     assert dead.run("replay", "--all").exit_code == 0
     assert Counter(queued_ids(dead)) == Counter(names(25))
+
+
+def test_a_second_interruption_does_not_hide_how_far_it_came(dead: Dead) -> None:
+    orders(dead, 25)
+    dead.world.on("SendMessageBatch", raises=KeyboardInterrupt(), calls=[2])
+    dead.world.on("ChangeMessageVisibilityBatch", raises=KeyboardInterrupt())
+    run = dead.run("replay", "--all")
+    assert run.exit_code == 130
+    assert run.stderr.startswith("Stopped. 10 letters sent and deleted; about 15 are left")
+    assert queued_ids(dead) == names(10)
+
+
+def test_a_second_interruption_while_deleting_says_what_is_not_deleted(dead: Dead) -> None:
+    orders(dead, 12)
+    dead.world.on("DeleteMessageBatch", raises=KeyboardInterrupt())
+    run = dead.run("replay", "--all")
+    assert run.exit_code == 130
+    assert run.stderr.startswith("Stopped. 10 letters sent, 10 of them not deleted; about 12 are left")
+
+
+@pytest.mark.parametrize("operation", ["PutMetricData", "ChangeMessageVisibilityBatch"])
+def test_an_interruption_after_the_last_letter_says_that_all_was_sent(dead: Dead, operation: str) -> None:
+    orders(dead, 13)
+    dead.world.on(operation, raises=KeyboardInterrupt(), calls=[1])
+    chosen = [argument for name in names(12) for argument in ("--id", name)]
+    run = dead.run("replay", *chosen)
+    assert run.exit_code == 130
+    assert run.stderr.startswith("Stopped. 12 letters sent and deleted; about 1 are left")
+    assert (queued_ids(dead), len(dead.visible)) == (names(12), 1)
+
+
+# --- nobody reads the output
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (errno.EPIPE, "nobody reads the output any more"),
+        (errno.ENOSPC, "see whether the disk is full"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("lines", "far"),
+    [
+        (13, "10 letters sent and deleted; about 15 are left"),
+        (25, "25 letters sent and deleted; about 0 are left"),
+    ],
+)
+def test_where_the_output_ends_it_is_said_how_far_it_came(
+    dead: Dead, monkeypatch: pytest.MonkeyPatch, error: int, why: str, lines: int, far: str
+) -> None:
+    sent = orders(dead, 25)
+    close_output_after(lines, error, monkeypatch)
+    run = dead.run("replay", "--all")
+    assert run.exit_code == 2
+    assert run.stderr.splitlines()[0].startswith(far)
+    assert why in run.stderr.splitlines()[1]
+    assert (queued_ids(dead), dead.visible) == (names(int(far[:2])), sent[int(far[:2]) :])
+
+
+def test_where_the_output_ends_with_an_outcome_the_letter_is_deleted_all_the_same(
+    dead: Dead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead.world.settle({"id": "order-0", "total": 5})
+    orders(dead, 1)
+    close_output_after(1, errno.EPIPE, monkeypatch)
+    run = dead.run("replay", "--all", "--wait")
+    assert (run.exit_code, queued_ids(dead), dead.all) == (2, names(1), [])
+
+
+def close_output_after(lines: int, error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def write(_screen: Screen, line: str) -> None:
+        written.append(line)
+        if len(written) > lines:
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(Screen, "_write", write)
 
 
 # --- refused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -162,6 +163,27 @@ def test_letters_that_stay_can_hide_others_of_their_group(fifo: Dead) -> None:
         in run.stdout.splitlines()
     )
     assert run.exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["replay", "drop", "inspect"])
+def test_an_id_behind_ten_others_of_its_group_is_not_said_to_be_nowhere(
+    fifo: Dead, tmp_path: Path, command: str
+) -> None:
+    for number in range(14):
+        letter(fifo, f"a-{number:02}")
+    output = ["--output", str(tmp_path / "gone.jsonl")] if command == "drop" else []
+    run = fifo.run(command, "--id", "a-12", *output)
+    assert "No letter that was read has this id: a-12." in run.stdout.splitlines()
+    assert len(fifo.visible) == 14
+
+
+def test_a_letter_that_may_have_come_back_behind_ten_others_is_said_to_be_so(fifo: Dead) -> None:
+    for number in range(14):
+        letter(fifo, f"a-{number:02}")
+    run = fifo.run("replay", "--id", "a-03", "--wait", "--timeout", "5s", "--json")
+    assert run.documents[-1]["remarks"][-1] == (
+        "Of a message group SQS shows ten letters at a time: one that was refused again may stand behind ten others."
+    )
 
 
 def test_a_letter_may_be_chosen_out_of_the_middle_of_its_group(fifo: Dead) -> None:

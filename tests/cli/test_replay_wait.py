@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from idempotent_consumer_cli import pace
 from tests.cli.letters_support import Dead, deploy
 from tests.cli.support import LEDGER, World, client_error
 
@@ -186,12 +188,59 @@ def test_dead_letters_of_others_are_not_taken_for_those_sent(dead: Dead) -> None
     assert (run.exit_code, len(dead.visible)) == (0, 1)
 
 
-def test_letters_that_were_left_stay_hidden_until_the_end_and_are_given_back(dead: Dead) -> None:
-    left = dead.letter(order("left"), "row-exists")
+def test_letters_that_were_left_are_visible_while_it_waits(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [dead.letter(order(f"left-{number}"), "row-exists") for number in range(12)]
     dead.letter(order())
+    seen: list[list[str]] = []
+
+    def sleep(seconds: float) -> None:
+        seen.append(dead.visible)
+        dead.clock.sleep(seconds)
+
+    monkeypatch.setattr(pace, "sleep", sleep)
     dead.run("replay", "--reason", "none", "--wait", "--timeout", "5m")
-    assert dead.visible == [left]
-    assert dead.clock.seconds >= 300
+    assert seen[1:] == [left] * (len(seen) - 1)
+    assert (dead.visible, len(seen) > 10) == (left, True)
+
+
+def test_letters_of_the_queue_are_visible_too_while_those_of_a_file_are_waited_for(
+    dead: Dead, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "gone.jsonl"
+    dead.letter(order())
+    dead.run("drop", "--all", "--output", str(file))
+    other = dead.letter(order("other"))
+    seen: list[list[str]] = []
+
+    def sleep(seconds: float) -> None:
+        seen.append(dead.visible)
+        dead.clock.sleep(seconds)
+
+    monkeypatch.setattr(pace, "sleep", sleep)
+    dead.run("replay", "--from-drop", str(file), "--wait", "--timeout", "30s")
+    assert seen == [[other]] * len(seen)
+
+
+# --- what is said of what is under way
+
+
+@pytest.mark.parametrize(("states", "word"), [(["Disabled"], "disabled"), ([], "gone")])
+def test_what_is_under_way_behind_a_mapping_that_is_off_is_said_to_be_so(
+    dead: Dead, states: list[str], word: str
+) -> None:
+    dead.world.set_mapping(*states)
+    dead.letter(order())
+    run = dead.run("replay", "--all", "--wait", "--timeout", "5s", "--json")
+    remark = f"Nothing takes messages off the queue: its event source mapping is {word}."
+    assert (run.documents[-1]["remarks"], run.exit_code) == ([remark], 1)
+
+
+def test_a_mapping_that_works_or_cannot_be_read_is_not_spoken_of(dead: Dead) -> None:
+    for number in range(2):
+        dead.letter(order(f"order-{number}"))
+        run = dead.run("replay", "--all", "--wait", "--timeout", "5s", "--json")
+        assert (run.documents[-1]["remarks"], run.exit_code) == ([], 1)
+        dead.world.deny("ListEventSourceMappings")
 
 
 def test_several_events_of_a_message_are_followed_together(

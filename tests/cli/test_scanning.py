@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 import pytest
@@ -176,15 +175,3 @@ def test_a_sample_keeps_the_rate_as_well(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ReadRate, "keep", lambda self, rows, stop: waits.append(rows))
     list(random_pages(Rows(100).table(known=100), 100, 100, ReadRate(5)))
     assert sum(waits) == 100
-
-
-def test_the_shuffle_gives_each_segment_once() -> None:
-    for total in (1, 2, 3, 10, 97, 1000):
-        assert sorted(scanning._shuffled(total, 10**6)) == list(range(total))
-
-
-def test_the_shuffle_needs_no_list_of_all_segments() -> None:
-    counted = count()
-    for _ in scanning._shuffled(1_000_000, 10):
-        next(counted)
-    assert next(counted) == 10

@@ -37,7 +37,7 @@ def test_a_letter_is_chosen_by_one_of_its_event_ids_or_by_its_message_id() -> No
     selection = select(ids=["e-2", "m-9"])
     letters = letter("m-1", "e-1"), letter("m-2", "e-1", "e-2"), letter("m-9", "e-3"), letter("e-1", "m-1")
     assert takes(selection, *letters) == [False, True, True, False]
-    assert selection.unmet_remark() == []
+    assert selection.unmet_remarks(is_all_read=True) == []
 
 
 def test_a_letter_without_an_event_is_chosen_by_its_message_id() -> None:
@@ -48,20 +48,28 @@ def test_a_letter_without_an_event_is_chosen_by_its_message_id() -> None:
 def test_ids_that_no_letter_has_are_named() -> None:
     selection = select(ids=["e-1", "e-7"])
     takes(selection, letter())
-    assert selection.unmet_remark() == ["No letter has this id: e-7."]
+    assert selection.unmet_remarks(is_all_read=True) == ["No letter has this id: e-7."]
+    assert selection.unmet_remarks(is_all_read=False) == ["No letter that was read has this id: e-7."]
 
 
 def test_of_many_ids_that_no_letter_has_some_are_named() -> None:
     selection = select(ids=[f"e-{number:02}" for number in range(12)])
-    assert selection.unmet_remark() == [
+    assert selection.unmet_remarks(is_all_read=True) == [
         "No letter has these ids: e-00, e-01, e-02, e-03, e-04, e-05, e-06, e-07, e-08, e-09 and 2 more."
     ]
 
 
-def test_an_id_whose_letter_another_option_leaves_out_is_unmet() -> None:
+def test_an_id_whose_letter_another_option_leaves_out_is_said_to_be_so() -> None:
     selection = select(ids=["e-1"], reasons=["bad-json"])
     assert takes(selection, letter(reason="row-exists")) == [False]
-    assert selection.unmet == {"e-1"}
+    assert selection.unmet_remarks(is_all_read=True) == ["Another option leaves out the letter with this id: e-1."]
+
+
+@pytest.mark.parametrize("reasons", [["bad-json", "row-exists"], ["row-exists", "bad-json"]])
+def test_an_id_that_chose_one_of_its_letters_is_met(reasons: list[str]) -> None:
+    selection = select(ids=["e-1"], reasons=["bad-json"])
+    takes(selection, *(letter(f"m-{reason}", reason=reason) for reason in reasons))
+    assert selection.unmet_remarks(is_all_read=True) == []
 
 
 def test_a_letter_is_chosen_by_one_of_several_reasons() -> None:
@@ -122,6 +130,12 @@ def test_a_file_without_ids_chooses_nothing_by_mistake(tmp_path: Path, content: 
     file.write_bytes(content)
     with pytest.raises(CommandError, match="lists no ids"):
         select(file=file)
+
+
+def test_a_line_that_is_nested_too_deep_is_an_id_that_no_letter_has(tmp_path: Path) -> None:
+    line = '{"a":' + "[" * 100_000
+    (tmp_path / "ids").write_text(line)
+    assert select(file=tmp_path / "ids").ids == {line}
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

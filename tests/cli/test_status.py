@@ -34,7 +34,7 @@ def test_everything_is_on_one_screen(world: World) -> None:
     world.measure("Applied", 9999, age=HOUR + 120)
     world.measure("Applied", 9999, Consumer="billing")
     world.measure("Invocations", 130, namespace="AWS/Lambda", FunctionName="orders-worker")
-    world.measure("Errors", 2, namespace="AWS/Lambda", FunctionName="orders-worker")
+    world.measure("Errors", 2, namespace="AWS/Lambda", FunctionName="orders-worker", age=1200)
     run = world.run("status")
     assert run.exit_code == 0
     assert [line.rstrip() for line in run.stdout.splitlines()] == [
@@ -43,7 +43,7 @@ def test_everything_is_on_one_screen(world: World) -> None:
         "┃ messages in       ┃ waiting ┃ in flight ┃ delayed ┃ oldest ┃",
         "┡━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━╇━━━━━━━━━━━╇━━━━━━━━━╇━━━━━━━━┩",
         "│ queue             │ 2       │ 1         │ 0       │ 2m 5s  │",
-        "│ dead-letter queue │ 0       │ 0         │ 0       │ –      │",
+        "│ dead-letter queue │ 0       │ 0         │ 0       │ -      │",
         "└───────────────────┴─────────┴───────────┴─────────┴────────┘",
         "pending events    1, the oldest for 30s",
         "mapping           enabled",
@@ -59,6 +59,49 @@ def test_everything_is_on_one_screen(world: World) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("metric", "namespace", "dimension", "line"),
+    [
+        (
+            "Misconfigured",
+            "IdempotentConsumer",
+            {"Consumer": "orders"},
+            "7 events failed for want of a right or a resource in the last ten minutes: "
+            "the log /aws/lambda/orders-worker; runbook, misconfigured",
+        ),
+        (
+            "Errors",
+            "AWS/Lambda",
+            {"FunctionName": "orders-worker"},
+            "7 calls of the function failed in the last ten minutes: "
+            "the log /aws/lambda/orders-worker; runbook, errors",
+        ),
+        (
+            "Throttles",
+            "AWS/Lambda",
+            {"FunctionName": "orders-worker"},
+            "7 calls of the function were throttled in the last ten minutes: "
+            "the log /aws/lambda/orders-worker; runbook, throttles",
+        ),
+    ],
+)
+def test_what_fails_now_needs_a_hand(
+    world: World, metric: str, namespace: str, dimension: dict[str, str], line: str
+) -> None:
+    world.measure(metric, 7, namespace=namespace, age=120, **dimension)
+    world.measure(metric, 100, namespace=namespace, age=1200, **dimension)
+    run = world.run("status")
+    assert (run.exit_code, run.stdout.splitlines()[-2:]) == (1, [line, "1 thing to see to."])
+
+
+def test_messages_that_wait_for_long_need_a_hand(world: World) -> None:
+    world.send({"id": "waiting"})
+    world.measure("ApproximateAgeOfOldestMessage", 340_000, namespace="AWS/SQS", QueueName="orders")
+    run = world.run("status")
+    assert run.exit_code == 1
+    assert run.stdout.splitlines()[-2] == "the oldest message has waited for 3d 22h: runbook, oldest-message"
+
+
 def test_dead_letters_need_a_hand(world: World) -> None:
     world.send("poison", dead=True)
     world.measure("ApproximateAgeOfOldestMessage", 7200, namespace="AWS/SQS", QueueName="orders-dlq")
@@ -67,7 +110,7 @@ def test_dead_letters_need_a_hand(world: World) -> None:
     assert "│ dead-letter queue │ 1       │ 0         │ 0       │ 2h     │" in run.stdout
     assert run.stdout.splitlines()[-2:] == [
         "1 dead letter: idempotent-consumer inspect --name orders",
-        "1 thing needs a hand.",
+        "1 thing to see to.",
     ]
 
 
@@ -92,7 +135,7 @@ def test_stuck_pending_events_need_a_hand(world: World) -> None:
     assert run.exit_code == 1
     assert "pending events    4, the oldest for 1h 2m\n" in run.stdout
     assert (
-        "3 events are committed but not announced for over 3m: idempotent-consumer reconcile --name orders\n"
+        "3 events committed but not announced for over 3m: idempotent-consumer reconcile --name orders\n"
     ) in run.stdout
 
 
@@ -186,10 +229,10 @@ def test_json_is_one_document(new_world: NewWorld) -> None:
         "pending": {"count": 1, "stale": 0, "oldest_age_seconds": 60, "by": "index"},
         "last_hour": {"Rejected": 1},
         "function_last_hour": {},
-        "mappings": [{"uuid": "u-0", "state": "Enabled"}],
+        "mappings": [{"uuid": "u-0", "state": "Enabled", "problem": ""}],
         "unread": {},
         "findings": [{"what": "1 dead letter", "todo": "idempotent-consumer inspect --name orders"}],
-        "verdict": "1 thing needs a hand.",
+        "verdict": "1 thing to see to.",
     }
 
 
@@ -207,15 +250,15 @@ def test_a_part_that_may_not_be_read_hides_no_other(world: World, operation: str
     assert run.exit_code == 2
     assert f"not read: {part}: you may not call {operation}: {DENIED.format(operation)}\n" in run.stdout
     assert run.verdict == f"Nothing is stuck in what could be read. Not read: {part}."
-    assert "│ queue             │ 0       │ 0         │ 0       │ –      │" in run.stdout
+    assert "│ queue             │ 0       │ 0         │ 0       │ -      │" in run.stdout
 
 
 def test_queues_that_may_not_be_read_are_unknown(world: World) -> None:
     world.deny("GetQueueAttributes")
     run = world.run("status")
     assert run.exit_code == 2
-    assert "│ queue             │ –       │ –         │ –       │ unknown │" in run.stdout
-    assert run.verdict == "Nothing is stuck in what could be read. Not read: dead-letter queue."
+    assert "│ queue             │ -       │ -         │ -       │ unknown │" in run.stdout
+    assert run.verdict == "Nothing is stuck in what could be read. Not read: queue, dead-letter queue."
     assert world.requests("ListEventSourceMappings") == [{"FunctionName": "orders-worker"}]
 
 

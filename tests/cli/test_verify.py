@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from idempotent_consumer_cli import clock
 from tests.cli.support import BUSINESS, DAY, LEDGER, World
 
 NewWorld = Callable[..., World]
@@ -24,6 +25,19 @@ def verify(world: World, *options: str) -> tuple[int, list[tuple[str, str]], Any
     run = world.run("verify", "--json", *options)
     *found, summary = run.documents
     return run.exit_code, sorted((line["event_id"], line["missing"]) for line in found), summary
+
+
+def test_a_row_that_expires_while_a_long_run_reads_is_no_disagreement(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.settle({"id": "expiring"}, age=30 * DAY - 600)
+    world.settle({"id": "young"}, age=DAY)
+    for event_id in ("expiring", "young"):
+        world.forget(LEDGER, event_id)
+    begun = clock.now_ms()
+    moments = iter([begun])
+    monkeypatch.setattr(clock, "now_ms", lambda: next(moments, begun + 2_400_000))
+    assert verify(world)[:2] == (1, [("young", NO_LEDGER_ROW)])
 
 
 def test_empty_tables_agree(world: World) -> None:
@@ -62,7 +76,7 @@ def test_each_direction_is_checked(world: World) -> None:
         "┏━━━━━━━━━━━┳━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━┓",
         "┃ event id  ┃ missing      ┃ business key ┃",
         "┡━━━━━━━━━━━╇━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━┩",
-        "│ no-row    │ business row │ –            │",
+        "│ no-row    │ business row │ -            │",
         "│ no-ledger │ ledger row   │ id no-ledger │",
         "└───────────┴──────────────┴──────────────┘",
         "2 disagreements. Rows that were deleted, and a window that was raised, show as such too.",

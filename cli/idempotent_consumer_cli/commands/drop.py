@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import click
@@ -15,11 +14,11 @@ from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.dropped import DropFile
 from idempotent_consumer_cli.errors import CommandError
-from idempotent_consumer_cli.foresight import LedgerState
+from idempotent_consumer_cli.foresight import LedgerState, Prospect
 from idempotent_consumer_cli.letters import DeadLetters, give_back
 from idempotent_consumer_cli.lines import count, in_order, listed, name_of
 from idempotent_consumer_cli.lookup import Lookup
-from idempotent_consumer_cli.opened import open_letter
+from idempotent_consumer_cli.opened import OpenedLetter
 from idempotent_consumer_cli.options import Interrupted, operator_command
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
@@ -65,14 +64,14 @@ def command(
         drop = Drop(session, consumer, screen, selection, None if dry_run else file)
         try:
             drop.run(dead)
+            return drop.close(dead, path)
         except KeyboardInterrupt:
-            with suppress(*CALL_ERRORS):
+            with suppress(*CALL_ERRORS, KeyboardInterrupt):
                 dead.remove(())
             raise Interrupted(f"Stopped. {drop.how_far(dead, path)}") from None
-        except (*CALL_ERRORS, CommandError):
+        except (*CALL_ERRORS, CommandError, OSError):
             screen.note(drop.how_far(dead, path))
             raise
-        return drop.close(dead, path)
 
 
 class Drop:
@@ -87,46 +86,56 @@ class Drop:
         self._file = file
         self._lookup = Lookup(Tables(session.dynamodb, consumer.settings), consumer)
         self._by_state: Counter[LedgerState] = Counter()
-        self._read = 0
+        self._read = self._pending = self._gone = 0
 
     def run(self, dead: DeadLetters) -> None:
         with self._screen.progress("Dropping" if self._file else "Looking", dead.depth.total) as bar:
             for page in dead.pages(is_patient=self._file is not None):
                 now_ms = dead.now_ms()
-                opened = [
-                    open_letter(letter, self._consumer.settings, is_fifo=self._consumer.is_fifo) for letter in page
-                ]
-                chosen = self._lookup.foretell(opened, now_ms, partial(self._selection.takes, now_ms=now_ms))
+                chosen = self._lookup.foretell(page, now_ms, self._selection.takes)
                 if chosen and self._file is not None:
                     self._file.write(chosen, now_ms)
-                for letter, prospect in chosen:
-                    self._by_state[prospect.state] += 1
-                    self._screen.emit(
-                        {
-                            "kind": "letter",
-                            "message_id": prospect.message_id,
-                            "event_ids": letter.event_ids,
-                            "ledger": prospect.state.code,
-                        }
-                    )
-                    if self._file is None:
-                        self._screen.say(f"{name_of(prospect)}: {prospect.state.value}")
+                self._count([prospect for _, prospect in chosen])
                 if self._file is not None:
                     dead.remove([prospect.message_id for _, prospect in chosen])
+                for letter, prospect in chosen:
+                    self._show(letter, prospect)
                 self._read += len(page)
                 bar.update(self._read, max(self._read, dead.depth.total), f"{self._by_state.total():,} chosen")
 
+    def _count(self, prospects: list[Prospect]) -> None:
+        for prospect in prospects:
+            states = {event.state for event in prospect.events}
+            self._by_state[prospect.state] += 1
+            self._pending += LedgerState.PENDING in states
+            self._gone += not states.isdisjoint(_GONE)
+
+    def _show(self, letter: OpenedLetter, prospect: Prospect) -> None:
+        self._screen.emit(
+            {
+                "kind": "letter",
+                "message_id": prospect.message_id,
+                "event_ids": letter.event_ids,
+                "ledger": prospect.state.code,
+            }
+        )
+        if self._file is None:
+            self._screen.say(f"{name_of(prospect)}: {prospect.state.value}")
+
     def how_far(self, dead: DeadLetters, path: Path) -> str:
         """What is done, for one who stops."""
-        if self._file is None or not self._by_state:
+        if self._file is None:
             return "Nothing was changed."
+        if not self._by_state:
+            return "No letter was deleted."
         dropped = self._by_state.total() - dead.undeleted
         left = max(0, dead.depth.total - dropped)
         return f"{count(dropped, 'letter')} written to {path} and deleted; about {left:,} are left."
 
     def close(self, dead: DeadLetters, path: Path) -> int:
         """Give back what is left, and show the sums; returns the exit code."""
-        remarks = [*dead.unread(self._read, is_fifo=self._consumer.is_fifo), *self._selection.unmet_remark()]
+        unread = dead.unread(self._read, is_fifo=self._consumer.is_fifo)
+        remarks = [*unread, *self._selection.unmet_remarks(is_all_read=not unread)]
         give_back(dead, self._screen)
         chosen, undeleted = self._by_state.total(), dead.undeleted
         self._screen.emit(
@@ -151,15 +160,14 @@ class Drop:
         if not chosen:
             self._screen.say("Nothing was dropped.")
             return
-        pending = self._by_state[LedgerState.PENDING]
-        gone = sum(self._by_state[state] for state in _GONE)
-        if pending:
+        if self._pending:
             self._screen.say(
-                f"{count(pending, 'letter')} with a pending event: the reconciler, or `reconcile`, still publishes it."
+                f"{count(self._pending, 'letter')} with a pending event: "
+                "the reconciler, or `reconcile`, still publishes it."
             )
-        if gone and self._file is not None:
+        if self._gone and self._file is not None:
             self._screen.say(
-                f"{count(gone, 'letter')} with an event that the ledger never saw: it is gone but for the file."
+                f"{count(self._gone, 'letter')} with an event that the ledger never saw: it is gone but for the file."
             )
         if self._file is None:
             self._screen.say(

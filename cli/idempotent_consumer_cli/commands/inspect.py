@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import click
 
@@ -13,7 +12,6 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.inspection import Inspection
 from idempotent_consumer_cli.letters import DeadLetters, give_back
 from idempotent_consumer_cli.lookup import Lookup
-from idempotent_consumer_cli.opened import open_letter
 from idempotent_consumer_cli.options import Interrupted, operator_command
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
@@ -63,14 +61,16 @@ def command(
     with DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds) as dead:
         try:
             _read(dead, report, session, consumer, screen, selection)
-            remarks = [*dead.unread(report.read, is_fifo=consumer.is_fifo), *selection.unmet_remark()]
+            unread = dead.unread(report.read, is_fifo=consumer.is_fifo)
             give_back(dead, screen)
         except KeyboardInterrupt:
             raise Interrupted(
-                f"Stopped. {report.read:,} of about {dead.depth.total:,} letters were read, and all are given back."
+                f"Stopped. {report.read:,} of about {dead.depth.total:,} letters were read; they are given back, or "
+                "come back by themselves."
             ) from None
         until_ms = dead.now_ms()
     causes = _causes(report, session, consumer, screen, until_ms)
+    remarks = [*unread, *selection.unmet_remarks(is_all_read=not unread)]
     return report.close(causes, remarks, dead.depth.total)
 
 
@@ -81,9 +81,7 @@ def _read(
     with screen.progress("Reading letters", dead.depth.total) as bar:
         for page in dead.pages():
             now_ms = dead.now_ms()
-            opened = [open_letter(letter, consumer.settings, is_fifo=consumer.is_fifo) for letter in page]
-            takes = partial(selection.takes, now_ms=now_ms)
-            for letter, prospect in lookup.foretell(opened, now_ms, takes):
+            for letter, prospect in lookup.foretell(page, now_ms, selection.takes):
                 report.add(letter, prospect, now_ms)
             report.read += len(page)
             bar.update(report.read, max(report.read, dead.depth.total), f"{report.letters:,} chosen")

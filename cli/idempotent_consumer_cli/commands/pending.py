@@ -14,6 +14,7 @@ from idempotent_consumer_cli.options import operator_command
 from idempotent_consumer_cli.pending_rows import (
     Listed,
     PendingRow,
+    how_to_publish,
     list_rows,
     open_pending,
     stale_until_ms,
@@ -52,7 +53,7 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
             "by": "scan" if rows.is_scan else "index",
             "total": total,
             "stale": stale,
-            "events": [_entry(row, now_ms) for row in listed.rows],
+            "events": [row.document(now_ms) for row in listed.rows],
             "unread": listed.unread,
             "verdict": verdict,
         }
@@ -80,10 +81,7 @@ def _verdict(consumer: Consumer, total: int, stale: int, older_than: int) -> str
         return f"No event is pending{since}."
     if not stale:
         return f"{total:,} pending{since}, none for longer than {timeout}."
-    return (
-        f"{stale:,} pending for longer than {timeout}: publish them with "
-        f"idempotent-consumer reconcile --name {consumer.name}"
-    )
+    return f"{stale:,} pending for longer than {timeout}: {how_to_publish(consumer)}"
 
 
 def _cells(row: PendingRow, now_ms: int) -> list[Any]:
@@ -94,13 +92,3 @@ def _cells(row: PendingRow, now_ms: int) -> list[Any]:
         row.message_id,
         row.size,
     ]
-
-
-def _entry(row: PendingRow, now_ms: int) -> dict[str, Any]:
-    return {
-        "event_id": row.event_id,
-        "age_seconds": max(0, (now_ms - row.created_ms) // 1000),
-        "committed_at": clock.moment(row.created_ms),
-        "message_id": row.message_id,
-        "notification_bytes": row.size,
-    }

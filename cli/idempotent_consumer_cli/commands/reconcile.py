@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import click
 
@@ -15,8 +14,9 @@ from idempotent_consumer_cli.budget import endless
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import DURATION, spoken
 from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer_cli.lines import count
 from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.pending_rows import PendingRow, PendingSource, list_rows, open_pending, until_ms
+from idempotent_consumer_cli.pending_rows import PendingSource, list_rows, open_pending, until_ms
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
@@ -48,7 +48,7 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
     """
     topic_arn = consumer.settings.topic_arn
     if topic_arn is None:
-        raise CommandError(f"{consumer.name} publishes no notifications: there is no topic, so nothing can be pending")
+        raise _no_topic(open_pending(session.dynamodb, consumer.settings.ledger_table, screen).count(), consumer)
     if older_than is None:
         older_than = consumer.visibility_seconds
     elif older_than < consumer.visibility_seconds:
@@ -66,6 +66,15 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
     reconciler = Reconciler(rows.for_reconciler, ledger, outbox, consumer.settings.ttl_window_seconds, clock.now_ms)
     run = _run(reconciler, screen, latest_ms)
     return _report(run, consumer, screen)
+
+
+def _no_topic(pending: int, consumer: Consumer) -> CommandError:
+    if not pending:
+        return CommandError(f"{consumer.name} publishes no notifications: there is no topic, and nothing is pending")
+    return CommandError(
+        f"{consumer.name} has no topic any more, but {count(pending, 'pending event')} from before: bring the topic "
+        "back (notification.create_topic or topic_arn), and run it again"
+    )
 
 
 def _run(reconciler: Reconciler, screen: Screen, latest_ms: int) -> Reconciliation:
@@ -92,20 +101,22 @@ def _how_far(run: Reconciliation) -> str:
 
 
 def _report(run: Reconciliation, consumer: Consumer, screen: Screen) -> int:
-    left = Counter(verdict.detail or verdict.reason for verdict in run.left.values())
+    tried = Counter(verdict.detail or verdict.reason for verdict in run.left.values())
     unread = Counter(verdict.detail or verdict.reason for verdict in run.unread.values())
-    # Those that others settled before they were looked at are in no count.
-    settled = run.gone if unread else max(run.gone, run.stale - run.published - len(run.left))
+    # Of those that are in no count others have settled some; after a run that ended early nobody knows how many.
+    uncounted = max(0, run.stale - run.published - run.gone - len(run.left))
+    is_whole = not unread and not run.is_refused
+    settled, left = (run.gone + uncounted, len(run.left)) if is_whole else (run.gone, len(run.left) + uncounted)
     screen.table(
         f"Reconciliation of {consumer.name}",
         ["found", "published", "settled by others", "left"],
-        [(run.stale, run.published, settled, len(run.left))],
+        [(run.stale, run.published, settled, left)],
     )
-    for why, count in left.most_common():
-        screen.say(f"{count:,} left: {why}{_advice(why, consumer)}")
-    for why, count in unread.most_common():
-        screen.say(f"{count:,} of the parts of the ledger could not be read: {why}{_advice(why, consumer)}")
-    verdict = _verdict(run, consumer)
+    for why, number in tried.most_common():
+        screen.say(f"{number:,} left: {why}{_advice(why, consumer)}")
+    for why, number in unread.most_common():
+        screen.say(f"{number:,} of the parts of the ledger could not be read: {why}{_advice(why, consumer)}")
+    verdict = _verdict(run, left)
     screen.say(verdict)
     screen.emit(
         {
@@ -113,6 +124,7 @@ def _report(run: Reconciliation, consumer: Consumer, screen: Screen) -> int:
             "found": run.stale,
             "published": run.published,
             "settled_by_others": settled,
+            "left_count": left,
             "left": [
                 {"event_id": event_id, "reason": verdict.reason, "detail": verdict.detail}
                 for event_id, verdict in run.left.items()
@@ -124,11 +136,16 @@ def _report(run: Reconciliation, consumer: Consumer, screen: Screen) -> int:
     return 1 if run.left or run.unread else 0
 
 
-def _verdict(run: Reconciliation, consumer: Consumer) -> str:
+def _verdict(run: Reconciliation, left: int) -> str:
     if run.unread:
         return "Not all of the ledger could be read: events may be left that nobody has announced."
-    if run.left:
-        return f"{len(run.left):,} left: mend the cause and run it again."
+    if left > len(run.left):
+        return (
+            f"{left:,} left, {len(run.left):,} of them tried: the run ended at the first page that was refused as a "
+            "whole. Mend the cause and run it again."
+        )
+    if left:
+        return f"{left:,} left: mend the cause and run it again."
     if not run.stale:
         return "Nothing to publish."
     return f"Done: nothing is left ({run.published:,} published)."
@@ -171,17 +188,9 @@ def _list(session: Session, consumer: Consumer, screen: Screen, rows: PendingSou
     screen.emit(
         {
             "consumer": consumer.name,
-            "would_publish": [_entry(row, now_ms) for row in listed.rows],
+            "would_publish": [row.document(now_ms) for row in listed.rows],
             "unread": listed.unread,
             "verdict": verdict,
         }
     )
     return 0
-
-
-def _entry(row: PendingRow, now_ms: int) -> dict[str, Any]:
-    return {
-        "event_id": row.event_id,
-        "age_seconds": max(0, (now_ms - row.created_ms) // 1000),
-        "notification_bytes": row.size,
-    }

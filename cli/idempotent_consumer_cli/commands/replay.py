@@ -11,22 +11,23 @@ from botocore.exceptions import ClientError
 from idempotent_consumer.aws import CALL_ERRORS, MISCONFIGURATIONS, error_code
 from idempotent_consumer_cli import pace
 from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.dropped import Sent
+from idempotent_consumer_cli.dropped import FromDrop
 from idempotent_consumer_cli.durations import DURATION
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.letters import DeadLetters
 from idempotent_consumer_cli.lines import count
 from idempotent_consumer_cli.metrics import DIMENSION, NAMESPACE
 from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.replaying import Policy, Replay
+from idempotent_consumer_cli.replaying import Policy, Replay, Source
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.sending import Sender
 from idempotent_consumer_cli.session import Session
-from idempotent_consumer_cli.sources import FromFile, FromQueue
 from idempotent_consumer_cli.tables import Tables
 
 _TEN_MINUTES = 600
+# States of an event source mapping in which it takes no messages, for whoever waits.
+_PAUSED = ("Disabled", "Disabling", "Deleting")
 
 
 @click.command(name="replay")
@@ -72,7 +73,8 @@ def command(
     An event that the ledger does not know, older than the time it remembers, is left where it is if nothing else
     would keep it from being applied twice: with write mode upsert, and with code of your own.
 
-    Exit code 1 if a chosen letter is left or, with --wait, was refused again or is still under way.
+    Exit code 1 if a chosen letter is left or, with --wait, was refused again or is still under way. A foretold no-op
+    leaves no trace to wait for: it is told as soon as it is sent.
     """
     if from_drop is None:
         selection.require(is_all=is_all)
@@ -91,30 +93,53 @@ def command(
             DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, replay.come_back)
         )
         _check_move_tasks(session, screen, dead.arn)
-        source: FromQueue | FromFile
         if from_drop is None:
             # What is received together is sent before it is visible again.
-            source = FromQueue(dead, pace.Pace(rate).page(visibility_seconds / 2), is_patient=not dry_run)
+            pages = dead.pages(pace.Pace(rate).page(visibility_seconds / 2), is_patient=not dry_run)
+            source = Source(pages, dead.remove, lambda: dead.undeleted, dead.depth.total)
         else:
-            source = FromFile(from_drop, consumer.name, None if dry_run else stack.enter_context(Sent(from_drop)))
+            file = stack.enter_context(FromDrop(from_drop, consumer.name, is_dry=dry_run))
+            source = Source(file.pages(), file.note, lambda: file.unnoted)
         try:
-            replay.run(source, dead)
-            if isinstance(source, FromQueue):
-                replay.note_unread(dead)
-            elif source.passed:
-                screen.note(f"{count(source.passed, 'letter')} passed over: {from_drop}.sent says that they were sent.")
-            if policy.is_followed:
-                replay.wait(dead, timeout)
+            try:
+                replay.run(source, dead)
+                if from_drop is None:
+                    replay.note_unread(dead)
+                else:
+                    _note_passed(file, from_drop, screen)
+                if policy.is_followed and replay.wait(dead, timeout):
+                    _note_paused(session, consumer, replay)
+            finally:
+                _count(session, consumer, screen, replay.sent)
+            return replay.close(dead)
         except KeyboardInterrupt:
-            with suppress(*CALL_ERRORS):
-                dead.remove(())
-            raise Interrupted(f"Stopped. {replay.how_far(dead, is_from_file=from_drop is not None)}") from None
-        except (*CALL_ERRORS, CommandError):
-            screen.note(replay.how_far(dead, is_from_file=from_drop is not None))
+            with suppress(*CALL_ERRORS, CommandError, KeyboardInterrupt):
+                source.settle(())
+            raise Interrupted(f"Stopped. {replay.how_far(dead, source)}") from None
+        except (*CALL_ERRORS, CommandError, OSError):
+            screen.note(replay.how_far(dead, source))
             raise
-        finally:
-            _count(session, consumer, screen, replay.sent)
-        return replay.close(dead)
+
+
+def _note_passed(file: FromDrop, path: Path, screen: Screen) -> None:
+    """Say which letters of the file were not to be sent."""
+    if file.passed:
+        screen.note(f"{count(file.passed, 'letter')} passed over: {path}.sent says that they were sent.")
+    if file.is_cut_off:
+        screen.note(f"The last line of {path} is cut off and passed over: `drop` did not delete its letter.")
+
+
+def _note_paused(session: Session, consumer: Consumer, replay: Replay) -> None:
+    """Say if nothing takes messages off the queue, as best it can be told."""
+    with suppress(*CALL_ERRORS, KeyError):
+        answer = session.sqs.get_queue_attributes(QueueUrl=consumer.queue_url, AttributeNames=["QueueArn"])
+        pages = session.functions.get_paginator("list_event_source_mappings").paginate(
+            EventSourceArn=answer["Attributes"]["QueueArn"]
+        )
+        mappings = [mapping for page in pages for mapping in page["EventSourceMappings"]]
+        if all(mapping["State"] in _PAUSED for mapping in mappings):
+            state = mappings[0]["State"].lower() if mappings else "gone"
+            replay.remark(f"Nothing takes messages off the queue: its event source mapping is {state}.")
 
 
 def _check_kinds(consumer: Consumer) -> None:

@@ -12,13 +12,24 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.errors import BAD_INPUT
 from idempotent_consumer_cli.health import Depth, Health, read_health
+from idempotent_consumer_cli.lines import count
 from idempotent_consumer_cli.metrics import LastHour
 from idempotent_consumer_cli.options import operator_command
+from idempotent_consumer_cli.pending_rows import how_to_publish
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
 # Without these nobody can say that nothing is stuck.
-_DECISIVE = ("dead-letter queue", "pending rows", "mapping")
+_DECISIVE = ("queue", "dead-letter queue", "pending rows", "mapping")
+# As the alarm on the oldest message has it by default, but for half the retention if that is less.
+_LONG_SECONDS = 3600
+_SEE_QUEUE = "see the function's role, the queue and its key"
+# Counts of which any is trouble. Rejected events and conflicts show as dead letters.
+_TROUBLE = (
+    ("Misconfigured", "events failed for want of a right or a resource", "misconfigured"),
+    ("Errors", "calls of the function failed", "errors"),
+    ("Throttles", "calls of the function were throttled", "throttles"),
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,8 @@ def command(*, session: Session, consumer: Consumer, screen: Screen) -> int:
     """Show queues, pending events, the last hour's outcomes, and what needs a hand.
 
     Exit code 1 if something does: dead letters, events committed but not announced for longer than the visibility
-    timeout, a mapping that is off. 2 if nothing is found stuck, but a part that decides could not be read.
+    timeout, a message that waits for too long, calls that failed in the last ten minutes, a mapping that is off. 2 if
+    nothing is found stuck, but a part that decides could not be read.
     """
     now_ms = clock.now_ms()
     health = read_health(session, consumer, screen, now_ms)
@@ -55,18 +67,32 @@ def command(*, session: Session, consumer: Consumer, screen: Screen) -> int:
 def _findings(health: Health, consumer: Consumer) -> list[Finding]:
     findings = []
     if health.dead_letters is not None and health.dead_letters.total:
-        what = _count(health.dead_letters.total, "dead letter", "dead letters")
+        what = count(health.dead_letters.total, "dead letter")
         findings.append(Finding(what, f"idempotent-consumer inspect --name {consumer.name}"))
     if health.pending is not None and health.pending.stale:
-        what = _count(health.pending.stale, "event is", "events are")
-        older = spoken(consumer.visibility_seconds)
-        findings.append(
-            Finding(
-                f"{what} committed but not announced for over {older}",
-                f"idempotent-consumer reconcile --name {consumer.name}",
-            )
-        )
-    return findings + _mapping_findings(health, consumer)
+        what, older = count(health.pending.stale, "event"), spoken(consumer.visibility_seconds)
+        findings.append(Finding(f"{what} committed but not announced for over {older}", how_to_publish(consumer)))
+    return [*findings, *_queue_findings(health, consumer), *_mapping_findings(health, consumer)]
+
+
+def _queue_findings(health: Health, consumer: Consumer) -> list[Finding]:
+    """What shows only in metrics: messages that wait for long, and calls that fail."""
+    findings = []
+    age = health.ages.get("queue")
+    if health.queue is not None and health.queue.total and age is not None and age > _long_seconds(consumer):
+        findings.append(Finding(f"the oldest message has waited for {spoken(age)}", "runbook, oldest-message"))
+    recent = health.last_hour.recent if health.last_hour is not None else {}
+    findings += [
+        Finding(f"{recent[name]:,} {what} in the last ten minutes", f"the log {consumer.log_group}; runbook, {section}")
+        for name, what, section in _TROUBLE
+        if recent.get(name)
+    ]
+    return findings
+
+
+def _long_seconds(consumer: Consumer) -> int:
+    backoff = consumer.settings.backoff
+    return min(_LONG_SECONDS, backoff.retention_seconds // 2) if backoff is not None else _LONG_SECONDS
 
 
 def _mapping_findings(health: Health, consumer: Consumer) -> list[Finding]:
@@ -81,7 +107,9 @@ def _mapping_findings(health: Health, consumer: Consumer) -> list[Finding]:
         ]
     paused = [mapping for mapping in health.mappings if mapping.is_paused]
     if len(paused) < len(health.mappings):
-        return []
+        # What the last run of one that is off came to says nothing of now.
+        running = [mapping for mapping in health.mappings if not mapping.is_paused and mapping.problem]
+        return [Finding(f"the queue is not read: {mapping.problem}", _SEE_QUEUE) for mapping in running]
     return [
         Finding(
             f"{consumer.function_name} gets no messages, its mapping is {paused[0].state.lower()}",
@@ -93,7 +121,7 @@ def _mapping_findings(health: Health, consumer: Consumer) -> list[Finding]:
 
 def _verdict(findings: list[Finding], blind: list[str]) -> str:
     if findings:
-        return f"{_count(len(findings), 'thing needs', 'things need')} a hand."
+        return f"{count(len(findings), 'thing')} to see to."
     if blind:
         return f"Nothing is stuck in what could be read. Not read: {', '.join(blind)}."
     return "All is well: nothing is stuck."
@@ -127,7 +155,7 @@ def _show_last_hour(last_hour: LastHour | None, consumer: Consumer, screen: Scre
     else:
         screen.say("last hour         no metrics: no messages came, or the metrics do not arrive")
     if runs:
-        screen.say("function          " + ", ".join(f"{count:,} {name.lower()}" for name, count in runs.items()))
+        screen.say("function          " + ", ".join(f"{number:,} {name.lower()}" for name, number in runs.items()))
 
 
 def _numbers(depth: Depth | None) -> tuple[int | None, int | None, int | None]:
@@ -154,10 +182,6 @@ def _mapping_text(health: Health) -> str:
     if health.mappings is None:
         return "unknown"
     return ", ".join(mapping.state.lower() for mapping in health.mappings) or "missing"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _document(health: Health, consumer: Consumer, findings: list[Finding], verdict: str, now_ms: int) -> dict[str, Any]:
