@@ -141,7 +141,7 @@ def test_before_a_letter_is_sent_it_is_said_what_will_happen_to_it(dead: Dead) -
         "1 letter will come back to the dead-letter queue: mend the cause first.",
         "4 letters sent: 1 will be refused again, 1 will apply, 1 will only publish, 1 is a no-op.",
     ]
-    assert run.exit_code == 0
+    assert run.exit_code == 1
 
 
 def test_the_line_comes_before_the_call(dead: Dead) -> None:

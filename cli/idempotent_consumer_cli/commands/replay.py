@@ -73,8 +73,8 @@ def command(
     An event that the ledger does not know, older than the time it remembers, is left where it is if nothing else
     would keep it from being applied twice: with write mode upsert, and with code of your own.
 
-    Exit code 1 if a chosen letter is left or, with --wait, was refused again or is still under way. A foretold no-op
-    leaves no trace to wait for: it is told as soon as it is sent.
+    Exit code 1 if a chosen letter is left or will be refused again or, with --wait, is still under way. A foretold
+    no-op leaves no trace to wait for: it is told as soon as it is sent.
     """
     if from_drop is None:
         selection.require(is_all=is_all)
