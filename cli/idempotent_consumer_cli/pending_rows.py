@@ -20,8 +20,8 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.numbers import whole_number
 from idempotent_consumer_cli.screen import Screen
 
-# Beyond all that a hand may have written, and within what SQLite holds.
-_EVER_MS = 10**18
+# A clock may be ahead, and a hand may have written anything; DynamoDB takes 38 digits.
+EVER_MS = 10**37
 # BatchGetItem takes so many.
 _PAGE = 100
 
@@ -38,10 +38,10 @@ class PendingSource(Protocol):
     def oldest_ms(self) -> int | None:
         """When the oldest row was written, epoch milliseconds; None where there is none."""
 
-    def count(self, latest_ms: int = _EVER_MS) -> int:
+    def count(self, latest_ms: int = EVER_MS) -> int:
         """How many rows were written until then."""
 
-    def oldest_first(self, latest_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
+    def oldest_first(self, latest_ms: int = EVER_MS) -> Iterator[tuple[int, str]]:
         """When each was written (epoch milliseconds), and its event id."""
 
 
@@ -56,14 +56,14 @@ class IndexedRows:
         self.for_reconciler: PendingRows = PendingIndex(dynamodb, table)
 
     def oldest_ms(self) -> int | None:
-        return next((created_ms for created_ms, _ in self._merged(_EVER_MS, 1)), None)
+        return next((created_ms for created_ms, _ in self._merged(EVER_MS, 1)), None)
 
-    def count(self, latest_ms: int = _EVER_MS) -> int:
+    def count(self, latest_ms: int = EVER_MS) -> int:
         return sum(
             page["Count"] for shard in PendingIndex.shards for page in self._query(shard, latest_ms, Select="COUNT")
         )
 
-    def oldest_first(self, latest_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
+    def oldest_first(self, latest_ms: int = EVER_MS) -> Iterator[tuple[int, str]]:
         return self._merged(latest_ms, _PAGE)
 
     def _merged(self, latest_ms: int, page_size: int) -> Iterator[tuple[int, str]]:
@@ -111,13 +111,14 @@ class ScannedRows:
         ((oldest_ms,),) = self._found.execute("SELECT min(created_ms) FROM pending")
         return None if oldest_ms is None else int(oldest_ms)
 
-    def count(self, latest_ms: int = _EVER_MS) -> int:
-        ((count,),) = self._found.execute("SELECT count(*) FROM pending WHERE created_ms <= ?", (latest_ms,))
+    def count(self, latest_ms: int = EVER_MS) -> int:
+        ((count,),) = self._found.execute("SELECT count(*) FROM pending WHERE created_ms <= ?", (_held(latest_ms),))
         return int(count)
 
-    def oldest_first(self, latest_ms: int = _EVER_MS) -> Iterator[tuple[int, str]]:
+    def oldest_first(self, latest_ms: int = EVER_MS) -> Iterator[tuple[int, str]]:
         return self._found.execute(
-            "SELECT created_ms, event_id FROM pending WHERE created_ms <= ? ORDER BY created_ms, event_id", (latest_ms,)
+            "SELECT created_ms, event_id FROM pending WHERE created_ms <= ? ORDER BY created_ms, event_id",
+            (_held(latest_ms),),
         )
 
 
@@ -241,6 +242,11 @@ def _scan_pages(dynamodb: Any, table: str) -> Iterator[Any]:
         ExpressionAttributeValues={":pending": {"S": "pending"}},
     )
     yield from pages
+
+
+def _held(latest_ms: int) -> int:
+    """As SQLite holds it."""
+    return min(latest_ms, 2**62)
 
 
 def _created(row: Item) -> tuple[int, str]:

@@ -69,3 +69,30 @@ def test_an_expired_ledger_row_is_no_suspect(settings: Settings) -> None:
     comparison = Comparison(Judge(settings, NOW_MS))
     comparison.add_ledger([ledger_row("expired", NOW_MS // 1000), ledger_row("due", NOW_MS // 1000 + 1)])
     assert list(comparison.without_business_row()) == ["due"]
+
+
+@pytest.mark.parametrize(
+    ("ttl", "is_due"), [({"N": "1.5"}, False), ({"N": "9E+125"}, True), ({"N": "-1"}, False), ({"S": "1"}, True)]
+)
+def test_a_ttl_edited_by_hand_is_judged_as_dynamodb_does(settings: Settings, ttl: dict[str, str], is_due: bool) -> None:
+    """It deletes no row whose ttl is no number."""
+    assert Judge(settings, NOW_MS).is_due({**ledger_row("a"), "ttl": ttl}) is is_due
+
+
+@pytest.mark.parametrize(
+    ("committed", "not_judged"),
+    [
+        ({"N": f"{NOW_MS}.5"}, (0, 0)),
+        ({"N": "1.5"}, (0, 1)),
+        ({"N": "9E+125"}, (0, 0)),
+        ({"S": "1"}, (1, 0)),
+    ],
+)
+def test_a_business_row_whose_time_was_edited_by_hand_is_compared_or_counted(
+    settings: Settings, committed: dict[str, str], not_judged: tuple[int, int]
+) -> None:
+    judge = Judge(settings, NOW_MS)
+    comparison = Comparison(judge)
+    comparison.add_business([{**business_row("a"), "event_committed_at": committed}])
+    assert (judge.counts.ageless, judge.counts.old) == not_judged
+    assert len(list(comparison.without_ledger_row())) == judge.counts.young

@@ -233,6 +233,20 @@ def test_parts_of_the_index_that_may_not_be_read_are_said(world: World) -> None:
     ]
 
 
+def test_what_stands_behind_a_page_that_cannot_be_read_is_left(world: World) -> None:
+    for number in range(120):
+        world.commit({"id": f"e-{number}"}, age=400)
+
+    def pages_denied(request: dict[str, Any], effect: Callable[[], Any]) -> Any:
+        if request.get("ProjectionExpression") == "event_id":
+            raise denied("Query")
+        return effect()
+
+    world.on("Query", answers=pages_denied)
+    document = world.run("reconcile", "--json").document
+    assert (document["found"], document["settled_by_others"], document["left_count"]) == (120, 0, 120)
+
+
 def test_without_the_right_to_scan_nothing_is_published(new_world: NewWorld) -> None:
     world = new_world(index=False)
     world.commit({"id": "a"}, age=400)
@@ -271,6 +285,18 @@ def test_a_consumer_without_a_topic_has_nothing_to_publish(new_world: NewWorld) 
     run = new_world(topic=False).run("reconcile")
     assert (run.exit_code, run.stdout) == (2, "")
     assert run.stderr == ("Error: orders publishes no notifications: there is no topic, and nothing is pending\n")
+
+
+def test_events_from_before_the_topic_was_taken_away_need_it_back(either: World) -> None:
+    for event_id in ("a", "b"):
+        either.commit({"id": event_id}, age=400)
+    either.deploy(TOPIC_ARN=None)
+    run = either.run("reconcile")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert run.stderr.splitlines()[-1] == (
+        "Error: orders has no topic any more, but 2 pending events from before: bring the topic back "
+        "(notification.create_topic or topic_arn), and run it again"
+    )
 
 
 def test_a_topic_of_another_region_is_called_there(new_world: NewWorld) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from idempotent_consumer_cli.pending_rows import ScannedRows
 from tests.cli.support import HOUR, World, client_error
 
 NewWorld = Callable[..., World]
@@ -102,6 +104,13 @@ def test_messages_that_wait_for_long_need_a_hand(world: World) -> None:
     assert run.stdout.splitlines()[-2] == "the oldest message has waited for 3d 22h: runbook, oldest-message"
 
 
+def test_with_a_short_retention_half_of_it_is_long(world: World) -> None:
+    world.deploy(RETENTION_SECONDS="1200")
+    world.send({"id": "waiting"})
+    world.measure("ApproximateAgeOfOldestMessage", 601, namespace="AWS/SQS", QueueName="orders")
+    assert world.run("status").exit_code == 1
+
+
 def test_dead_letters_need_a_hand(world: World) -> None:
     world.send("poison", dead=True)
     world.measure("ApproximateAgeOfOldestMessage", 7200, namespace="AWS/SQS", QueueName="orders-dlq")
@@ -139,6 +148,15 @@ def test_stuck_pending_events_need_a_hand(world: World) -> None:
     ) in run.stdout
 
 
+def test_pending_events_of_a_consumer_without_a_topic_need_it_back(world: World) -> None:
+    world.commit({"id": "stuck"}, age=400)
+    world.deploy(TOPIC_ARN=None)
+    assert world.run("status").stdout.splitlines()[-2] == (
+        "1 event committed but not announced for over 3m: the topic has to come back (notification.create_topic or "
+        "topic_arn), then idempotent-consumer reconcile --name orders"
+    )
+
+
 def test_without_the_index_the_ledger_is_scanned_and_it_is_said(new_world: NewWorld) -> None:
     world = new_world(index=False)
     world.commit({"id": "a"}, age=400)
@@ -162,6 +180,33 @@ def test_a_paused_mapping_needs_a_hand(world: World) -> None:
         "orders-worker gets no messages, its mapping is disabled: apply with function.enabled = true, or aws lambda "
         "update-event-source-mapping --uuid u-0 --enabled\n"
     ) in run.stdout
+
+
+def test_a_mapping_that_cannot_read_the_queue_needs_a_hand(world: World) -> None:
+    world.mappings[0]["LastProcessingResult"] = "PROBLEM: The function's role may not call ReceiveMessage."
+    run = world.run("status")
+    assert run.exit_code == 1
+    assert run.stdout.splitlines()[-2] == (
+        "the queue is not read: The function's role may not call ReceiveMessage.: see the function's role, the queue "
+        "and its key"
+    )
+
+
+def test_of_a_mapping_that_is_off_its_last_problem_is_none(world: World) -> None:
+    world.set_mapping("Disabled")
+    world.mappings[0]["LastProcessingResult"] = "PROBLEM: Function call failed"
+    assert world.run("status", "--json").document["findings"] == [
+        {
+            "what": "orders-worker gets no messages, its mapping is disabled",
+            "todo": "apply with function.enabled = true, or aws lambda update-event-source-mapping --uuid u-0 "
+            "--enabled",
+        }
+    ]
+
+
+def test_a_mapping_without_a_problem_is_well(world: World) -> None:
+    world.mappings[0]["LastProcessingResult"] = "No records processed"
+    assert world.run("status").exit_code == 0
 
 
 def test_a_missing_mapping_needs_a_hand(world: World) -> None:
@@ -253,6 +298,23 @@ def test_a_part_that_may_not_be_read_hides_no_other(world: World, operation: str
     assert "│ queue             │ 0       │ 0         │ 0       │ -      │" in run.stdout
 
 
+def test_a_part_that_fails_on_this_machine_hides_no_other(new_world: NewWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(ScannedRows, "__init__", full)
+    run = new_world(index=False).run("status")
+    assert (run.exit_code, run.verdict) == (2, "Nothing is stuck in what could be read. Not read: pending rows.")
+    assert "not read: pending rows: no room in the temporary folder, it seems (database or disk is full)" in run.stdout
+    assert "│ queue             │ 0       │ 0         │ 0       │ -      │" in run.stdout
+
+
+def test_a_part_that_is_answered_in_another_way_hides_no_other(world: World) -> None:
+    world.on("ListEventSourceMappings", answers={"EventSourceMappings": [None]})
+    run = world.run("status")
+    assert (run.exit_code, run.verdict) == (2, "Nothing is stuck in what could be read. Not read: mapping.")
+
+
 def test_queues_that_may_not_be_read_are_unknown(world: World) -> None:
     world.deny("GetQueueAttributes")
     run = world.run("status")
@@ -269,6 +331,12 @@ def test_without_metrics_the_verdict_stands(world: World) -> None:
     assert f"not read: last hour: you may not call GetMetricData: {DENIED.format('GetMetricData')}\n" in run.stdout
 
 
+def test_without_the_intake_queue_nobody_can_say_that_all_is_well(world: World) -> None:
+    world.sqs.delete_queue(QueueUrl=world.queue_url)
+    run = world.run("status")
+    assert (run.exit_code, run.verdict) == (2, "Nothing is stuck in what could be read. Not read: queue.")
+
+
 def test_what_is_found_stuck_outweighs_what_could_not_be_read(world: World) -> None:
     world.send("poison", dead=True)
     world.deny("Query")
@@ -280,7 +348,9 @@ def test_a_queue_that_is_gone_is_said(world: World) -> None:
         "GetQueueAttributes",
         raises=client_error("AWS.SimpleQueueService.NonExistentQueue", "GetQueueAttributes", "No such queue."),
     )
-    unread: Any = world.run("status", "--json").document["unread"]
+    run = world.run("status", "--json")
+    assert run.exit_code == 2
+    unread: Any = run.document["unread"]
     assert unread["queue"] == (
         "GetQueueAttributes found nothing (No such queue.): check --name, --region and --profile"
     )

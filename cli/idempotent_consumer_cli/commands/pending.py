@@ -12,6 +12,7 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import DURATION, spoken
 from idempotent_consumer_cli.options import operator_command
 from idempotent_consumer_cli.pending_rows import (
+    EVER_MS,
     Listed,
     PendingRow,
     how_to_publish,
@@ -36,7 +37,8 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
     now_ms = clock.now_ms()
     table = consumer.settings.ledger_table
     rows = open_pending(session.dynamodb, table, screen)
-    latest_ms = until_ms(now_ms, older_than)
+    # The function's clock may be ahead.
+    latest_ms = until_ms(now_ms, older_than) if older_than else EVER_MS
     with screen.progress("Reading pending rows", limit) as bar:
         listed = list_rows(Ledger(session.dynamodb, table), rows.oldest_first(latest_ms), limit, bar.update)
     stale_ms = min(latest_ms, stale_until_ms(consumer, now_ms))
