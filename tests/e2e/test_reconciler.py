@@ -19,10 +19,11 @@ HOUR_MS = 3_600_000
 
 
 @pytest.fixture
-def stuck(outage: Pipeline, event_id: str) -> str:
-    """An event that was committed an hour ago, and whose message is gone."""
+def stuck(outage: Pipeline, event_id: str) -> Iterator[str]:
+    """An event that was committed an hour ago, and whose message is gone; taken away after the test."""
     store_pending(outage, event_id, age_ms=HOUR_MS)
-    return event_id
+    yield event_id
+    outage.delete_ledger_row(event_id)
 
 
 def test_what_is_pending_for_too_long_is_announced_from_its_row_and_marked(outage: Pipeline, stuck: str) -> None:
