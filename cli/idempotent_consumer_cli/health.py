@@ -10,25 +10,11 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.errors import explain
 from idempotent_consumer_cli.metrics import LastHour, read_last_hour, read_oldest_ages
 from idempotent_consumer_cli.pending_rows import open_pending, stale_until_ms
+from idempotent_consumer_cli.queues import Depth, SourceMapping, depth_of, source_mappings
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
-# The other states of an event source mapping are on the way to one of these, or work.
-_PAUSED = frozenset({"Disabled", "Disabling", "Deleting"})
 _Part = TypeVar("_Part")
-
-
-@dataclass(frozen=True)
-class Depth:
-    """Messages of a queue."""
-
-    visible: int
-    in_flight: int
-    delayed: int
-
-    @property
-    def total(self) -> int:
-        return self.visible + self.in_flight + self.delayed
 
 
 @dataclass(frozen=True)
@@ -39,19 +25,6 @@ class Pending:
     stale: int
     oldest_age_seconds: int | None
     is_scan: bool
-
-
-@dataclass(frozen=True)
-class SourceMapping:
-    """What gives the queue's messages to the function. problem: why it cannot, in Lambda's words."""
-
-    uuid: str
-    state: str
-    problem: str = ""
-
-    @property
-    def is_paused(self) -> bool:
-        return self.state in _PAUSED
 
 
 @dataclass(frozen=True)
@@ -87,14 +60,15 @@ def read_health(session: Session, consumer: Consumer, screen: Screen, now_ms: in
         part: reader.read(part, lambda url=url: _attributes(session.sqs, url))  # type: ignore[misc]
         for part, url in urls.items()
     }
+    depths = {part: None if attributes is None else depth_of(attributes) for part, attributes in queues.items()}
     queue_arn = (queues["queue"] or {}).get("QueueArn")
     return Health(
-        queue=_depth(queues["queue"]),
-        dead_letters=_depth(queues["dead-letter queue"]),
+        queue=depths["queue"],
+        dead_letters=depths["dead-letter queue"],
         ages=reader.read("ages of messages", lambda: read_oldest_ages(session.cloudwatch, urls, now_ms)) or {},
         pending=reader.read("pending rows", lambda: _pending(session.dynamodb, consumer, screen, now_ms)),
         last_hour=reader.read("last hour", lambda: read_last_hour(session.cloudwatch, consumer, now_ms)),
-        mappings=reader.read("mapping", lambda: _mappings(session.functions, consumer, queue_arn)),
+        mappings=reader.read("mapping", lambda: source_mappings(session.functions, consumer, queue_arn)),
         unread=reader.unread,
     )
 
@@ -102,16 +76,6 @@ def read_health(session: Session, consumer: Consumer, screen: Screen, now_ms: in
 def _attributes(sqs: Any, url: str) -> dict[str, str]:
     attributes: dict[str, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return attributes
-
-
-def _depth(attributes: Mapping[str, str] | None) -> Depth | None:
-    if attributes is None:
-        return None
-    return Depth(
-        visible=int(attributes["ApproximateNumberOfMessages"]),
-        in_flight=int(attributes["ApproximateNumberOfMessagesNotVisible"]),
-        delayed=int(attributes["ApproximateNumberOfMessagesDelayed"]),
-    )
 
 
 def _pending(dynamodb: Any, consumer: Consumer, screen: Screen, now_ms: int) -> Pending:
@@ -125,20 +89,3 @@ def _pending(dynamodb: Any, consumer: Consumer, screen: Screen, now_ms: int) -> 
         oldest_age_seconds=max(0, now_ms - oldest_ms) // 1000,
         is_scan=rows.is_scan,
     )
-
-
-def _mappings(functions: Any, consumer: Consumer, queue_arn: str | None) -> list[SourceMapping]:
-    # By the queue, since a mapping may stand on an alias of the function.
-    request = {"EventSourceArn": queue_arn} if queue_arn else {"FunctionName": consumer.function_name}
-    pages = functions.get_paginator("list_event_source_mappings").paginate(**request)
-    return [
-        SourceMapping(str(mapping["UUID"]), str(mapping["State"]), _problem(mapping))
-        for page in pages
-        for mapping in page["EventSourceMappings"]
-        if f":function:{consumer.function_name}:" in f"{mapping['FunctionArn']}:"
-    ]
-
-
-def _problem(mapping: Mapping[str, Any]) -> str:
-    result = str(mapping.get("LastProcessingResult", ""))
-    return result.partition(":")[2].strip() or result if result.startswith("PROBLEM") else ""

@@ -13,18 +13,6 @@ Attributes = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
-    """How many messages are in a queue, roughly. in_flight: received by somebody, and not deleted."""
-
-    visible: int
-    in_flight: int
-
-    @property
-    def total(self) -> int:
-        return self.visible + self.in_flight
-
-
-@dataclass(frozen=True, slots=True)
 class Letter:
     """attributes: name to DataType and StringValue or, as bytes, BinaryValue. system: what SQS tells of the message."""
 

@@ -17,7 +17,8 @@ from botocore.exceptions import ClientError
 from idempotent_consumer.aws import CALL_ERRORS, attempts, error_code
 from idempotent_consumer_cli import clock, pace
 from idempotent_consumer_cli.durations import spoken
-from idempotent_consumer_cli.letter import Depth, Letter, read_letter
+from idempotent_consumer_cli.letter import Letter, read_letter
+from idempotent_consumer_cli.queues import Depth, depth_of
 from idempotent_consumer_cli.screen import Screen
 
 PAGE = 10
@@ -63,7 +64,7 @@ class DeadLetters:
         answer = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=[*_COUNTS, "QueueArn"])
         self._began = pace.monotonic()
         self.arn: str = answer["Attributes"]["QueueArn"]
-        self.depth = _depth(answer["Attributes"])
+        self.depth = depth_of(answer["Attributes"])
         self._clock_ms, accuracy_ms = _date(answer)
         # A second later, on SQS's clock, it is certainly this late.
         self._newcomers_from_ms = self._clock_ms + accuracy_ms
@@ -166,16 +167,16 @@ class DeadLetters:
             follow(done)
         return ""
 
-    def read_depth(self) -> Depth:
+    def readdepth_of(self) -> Depth:
         """How much is in the queue now, roughly."""
-        return _depth(self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=list(_COUNTS))["Attributes"])
+        return depth_of(self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=list(_COUNTS))["Attributes"])
 
     def unread(self, read: int, *, is_fifo: bool) -> list[str]:
         """A line on letters that were not read, if some were not. read: how many were; to be asked at the end."""
         if self.is_over_limit:
             return [f"SQS gives out {MOST_IN_FLIGHT:,} letters at a time: those beyond were not read."]
         # Both figures are rough. What only one of them misses may be long gone, or new.
-        missing = min(self.depth.total - read, self.read_depth().total - self.in_hand)
+        missing = min(self.depth.total - read, self.readdepth_of().total - self.in_hand)
         if missing <= 0:
             return []
         if is_fifo and self.in_hand:
@@ -221,7 +222,7 @@ class DeadLetters:
 
     def _others_hold_some(self) -> bool:
         is_in_time = pace.monotonic() < self._began + self._first_visibility_seconds
-        return self.depth.in_flight > 0 and is_in_time and self.read_depth().in_flight > self.in_hand
+        return self.depth.in_flight > 0 and is_in_time and self.readdepth_of().in_flight > self.in_hand
 
     def _call(self, operation: Callable[..., Any], message_ids: Sequence[str], **more: Any) -> set[str]:
         """Returns those that succeeded; what the answer does not mention did not."""
@@ -247,10 +248,6 @@ def give_back(dead: DeadLetters, screen: Screen) -> None:
 def _chunks(message_ids: list[str]) -> Iterator[list[str]]:
     for start in range(0, len(message_ids), PAGE):
         yield message_ids[start : start + PAGE]
-
-
-def _depth(attributes: Mapping[str, str]) -> Depth:
-    return Depth(*(int(attributes.get(name, 0)) for name in _COUNTS))
 
 
 def _date(answer: Mapping[str, Any]) -> tuple[int, int]:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from idempotent_consumer_cli import clock, letters
-from idempotent_consumer_cli.letter import Depth, Letter, read_letter
+from idempotent_consumer_cli.letter import Letter, read_letter
 from idempotent_consumer_cli.letters import DeadLetters
+from idempotent_consumer_cli.queues import Depth
 from idempotent_consumer_cli.session import Session
 from tests.cli.letters_support import Dead, deploy, text
 from tests.cli.support import World, client_error

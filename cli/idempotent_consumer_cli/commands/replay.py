@@ -18,6 +18,7 @@ from idempotent_consumer_cli.letters import DeadLetters
 from idempotent_consumer_cli.lines import count
 from idempotent_consumer_cli.metrics import DIMENSION, NAMESPACE
 from idempotent_consumer_cli.options import Interrupted, operator_command
+from idempotent_consumer_cli.queues import source_mappings
 from idempotent_consumer_cli.replaying import Policy, Replay, Source
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
@@ -26,8 +27,6 @@ from idempotent_consumer_cli.session import Session
 from idempotent_consumer_cli.tables import Tables
 
 _TEN_MINUTES = 600
-# States of an event source mapping in which it takes no messages, for whoever waits.
-_PAUSED = ("Disabled", "Disabling", "Deleting")
 
 
 @click.command(name="replay")
@@ -133,12 +132,9 @@ def _note_paused(session: Session, consumer: Consumer, replay: Replay) -> None:
     """Say if nothing takes messages off the queue, as best it can be told."""
     with suppress(*CALL_ERRORS, KeyError):
         answer = session.sqs.get_queue_attributes(QueueUrl=consumer.queue_url, AttributeNames=["QueueArn"])
-        pages = session.functions.get_paginator("list_event_source_mappings").paginate(
-            EventSourceArn=answer["Attributes"]["QueueArn"]
-        )
-        mappings = [mapping for page in pages for mapping in page["EventSourceMappings"]]
-        if all(mapping["State"] in _PAUSED for mapping in mappings):
-            state = mappings[0]["State"].lower() if mappings else "gone"
+        mappings = source_mappings(session.functions, consumer, answer["Attributes"]["QueueArn"])
+        if all(mapping.is_paused for mapping in mappings):
+            state = mappings[0].state.lower() if mappings else "gone"
             replay.remark(f"Nothing takes messages off the queue: its event source mapping is {state}.")
 
 

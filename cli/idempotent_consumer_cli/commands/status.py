@@ -11,11 +11,12 @@ from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.errors import BAD_INPUT
-from idempotent_consumer_cli.health import Depth, Health, read_health
+from idempotent_consumer_cli.health import Health, read_health
 from idempotent_consumer_cli.lines import count
 from idempotent_consumer_cli.metrics import LastHour
 from idempotent_consumer_cli.options import operator_command
 from idempotent_consumer_cli.pending_rows import how_to_publish
+from idempotent_consumer_cli.queues import Depth
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
