@@ -79,13 +79,13 @@ def test_each_letter_is_a_row_with_its_reason_and_its_fate(dead: Dead) -> None:
     assert "Ledger:   1 no event id, 1 never seen, 1 pending, 1 sent" in lines
     assert "A replay: 1 will be refused again, 1 will apply, 1 will only publish, 1 is a no-op" in lines
     assert run.verdict == "4 letters: `replay` sends them back, `drop` deletes them."
+    assert (run.exit_code, run.stderr) == (1, "")
 
 
 def test_where_all_would_be_refused_again_no_replay_is_advised(dead: Dead) -> None:
     dead.letter("{", "bad-json")
     dead.letter("[", "bad-json")
     assert dead.run("inspect").verdict == "2 letters, to be refused again: mend the cause first, or `drop` them."
-    assert (run.exit_code, run.stderr) == (1, "")
 
 
 def test_nothing_is_changed_and_everything_given_back(dead: Dead) -> None:
