@@ -106,6 +106,26 @@ def repair(iam_actions: Any) -> None:
     iam_actions.dynamodb_transaction_checks = dynamodb_transaction_checks
 
 
+def honour_client_tokens(scheduler: Any) -> None:
+    """Make ministack's `services.scheduler` answer a repeated CreateSchedule as AWS does, by its ClientToken.
+
+    A provider whose first answer is lost under load asks again, and would be told that the schedule exists already.
+    """
+    original: Callable[[str, Any], tuple[int, Any, Any]] = scheduler._create_schedule
+    created: dict[tuple[str, str], tuple[int, Any, Any]] = {}
+
+    def create_schedule(name: str, body: Any) -> tuple[int, Any, Any]:
+        token = body.get("ClientToken")
+        if token and (name, token) in created:
+            return created[name, token]
+        answer = original(name, body)
+        if token and answer[0] == 200:
+            created[name, token] = answer
+        return answer
+
+    scheduler._create_schedule = create_schedule
+
+
 def end_with_parent(clean_up: Callable[[], None]) -> None:
     """End this process group once standard input closes: gently, then, after some seconds, for certain."""
 
@@ -132,8 +152,10 @@ def main() -> None:
         end_with_parent(clean_up)
 
     from ministack.core import iam_actions, lambda_runtime
+    from ministack.services import scheduler
 
     repair(iam_actions)
+    honour_client_tokens(scheduler)
     lambda_runtime._PYTHON_WORKER_SCRIPT = JSON_LOGS + lambda_runtime._PYTHON_WORKER_SCRIPT
 
     from ministack.app import main as ministack

@@ -91,3 +91,19 @@ def test_the_proxy_keeps_the_signed_host() -> None:
     launch_microburst.keep_host(Upstream)
     request = SimpleNamespace(headers={"host": "client:2"})
     assert Upstream()._outbound_headers(request) == {"host": "client:2", "x-other": "kept"}
+
+
+def test_a_schedule_that_is_asked_for_again_with_its_token_is_the_same_one() -> None:
+    names: list[str] = []
+
+    def create_schedule(name: str, body: Any) -> tuple[int, dict[str, str], bytes]:
+        if name in names:
+            return 409, {}, b"exists"
+        names.append(name)
+        return 200, {}, b"arn"
+
+    scheduler = SimpleNamespace(_create_schedule=create_schedule)
+    launch_ministack.honour_client_tokens(scheduler)
+    answers = [scheduler._create_schedule("one", {"ClientToken": token})[0] for token in ("a", "a", "b")]
+    assert answers == [200, 200, 409]
+    assert [scheduler._create_schedule("two", {})[0] for _ in range(2)] == [200, 409]
