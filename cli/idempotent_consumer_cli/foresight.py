@@ -12,11 +12,12 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.commit import Write, is_pending, judge_business_row, judge_ledger_row
+from idempotent_consumer.commit import is_pending, judge_ledger_row
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import AttributeValue, Item
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import WriteMode
+from idempotent_consumer.write import Write, judge_business_row
 
 # What the consumer writes beside an event's own values.
 _OWN_ATTRIBUTES = frozenset({"event_id", "event_fingerprint", "event_consumer", "event_committed_at"})

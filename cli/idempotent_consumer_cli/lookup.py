@@ -6,12 +6,13 @@ from collections import ChainMap
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from idempotent_consumer.commit import Write, prepare
+from idempotent_consumer.commit import prepare
+from idempotent_consumer.declarative import declarative_planner
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import AttributeValue, Item
-from idempotent_consumer.plan import declarative_planner
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import WriteMode
+from idempotent_consumer.write import Write
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.foresight import (
     SUPERSEDED,

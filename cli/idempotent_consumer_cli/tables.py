@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 from idempotent_consumer.answer import Verdict
 from idempotent_consumer.aws import MISCONFIGURED_REASONS, Budget
-from idempotent_consumer.commit import Write
 from idempotent_consumer.items import Item
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.settings import Settings
+from idempotent_consumer.write import Write, row_key
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.single_reads import rows_of
 
@@ -56,7 +55,8 @@ class Tables:
         keys = {write.key: self._key(write) for write in writes}
         names = (*self._key_names, *_IDENTITY)
         rows = rows_of(self._dynamodb, self._settings.business_table, list(keys.values()), names)
-        return {self._row_key(row): row for row in rows}
+        table = self._settings.business_table
+        return {row_key(table, {name: row[name] for name in self._key_names}): row for row in rows}
 
     def row(self, write: Write) -> Item | None:
         """The whole row that is stored where this write goes."""
@@ -69,11 +69,6 @@ class Tables:
     def _key(self, write: Write) -> Item:
         item = write.action["Put"]["Item"]
         return {name: item[name] for name in self._key_names}
-
-    def _row_key(self, row: Item) -> Hashable:
-        """As `Write.key` has it."""
-        parts = [next(iter(row[name].items())) for name in self._key_names]
-        return (self._settings.business_table, *(Decimal(text) if kind == "N" else text for kind, text in parts))
 
 
 def _parts(event_ids: Iterable[str]) -> Iterator[list[str]]:

@@ -21,7 +21,8 @@ from botocore.validate import ParamValidator
 
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.consumer import Consumer
-from idempotent_consumer.plan import Planner, declarative_planner
+from idempotent_consumer.declarative import declarative_planner
+from idempotent_consumer.plan import Planner
 from idempotent_consumer.reconciler import ScheduledReconciler
 from idempotent_consumer.settings import ReconcilerSettings, Settings
 

@@ -17,8 +17,9 @@ from botocore.exceptions import ClientError
 
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.consumer import Consumer
+from idempotent_consumer.declarative import declarative_planner
 from idempotent_consumer.event import Event
-from idempotent_consumer.plan import Plan, Planner, declarative_planner
+from idempotent_consumer.plan import Plan, Planner
 from idempotent_consumer.settings import Settings
 from tests.handler.support import (
     BURY,

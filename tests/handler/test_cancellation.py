@@ -16,11 +16,12 @@ from botocore.exceptions import (
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import error_code, failed_call
 from idempotent_consumer.cancellation import Next, Refusal, read_error, read_reasons
-from idempotent_consumer.commit import Commit, Write
+from idempotent_consumer.commit import Commit
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import AttributeValue, Item
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.settings import WriteMode
+from idempotent_consumer.write import Write
 from tests.handler.support import client_error
 
 FAILED = "ConditionalCheckFailed"

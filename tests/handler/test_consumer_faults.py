@@ -12,9 +12,10 @@ import pytest
 from idempotent_consumer import consumer as consumer_module
 from idempotent_consumer import telemetry
 from idempotent_consumer.consumer import Misconfigured
+from idempotent_consumer.declarative import declarative_planner
 from idempotent_consumer.envelope import open_envelope
 from idempotent_consumer.event import Event, fingerprint
-from idempotent_consumer.plan import Plan, declarative_planner
+from idempotent_consumer.plan import Plan
 from idempotent_consumer.settings import Envelope, Settings
 from tests.handler.support import (
     BURY,
@@ -39,7 +40,7 @@ ORDERS = [record(f"m-{number}", {"id": f"o-{number}"}) for number in (1, 2, 3)]
 # Faults of our own
 
 
-def faulty_planner(cloud: Cloud, error: Exception) -> Callable[[Event], Plan]:
+def faulty_planner(cloud: Cloud, error: BaseException) -> Callable[[Event], Plan]:
     plan = declarative_planner(Settings.from_environment(cloud.environment()))
 
     def planner(event: Event) -> Plan:
@@ -60,10 +61,11 @@ def test_planner_that_raises_fails_its_record_alone(cloud: Cloud, error: Excepti
     assert cloud.dead_letters() == []
 
 
-def test_planner_that_recurses_without_end_can_never_succeed(cloud: Cloud) -> None:
-    handle = cloud.consumer(planner=faulty_planner(cloud, RecursionError())).handle
-    assert handle({"Records": ORDERS}, Context(cloud)) == NOTHING_FAILED
-    assert cloud.reasons() == ["nested-too-deep"]
+@pytest.mark.parametrize("error", [RecursionError(), MemoryError(), SystemExit(1), KeyError("sku")], ids=repr)
+def test_planner_that_fails_somehow_fails_its_record_alone(cloud: Cloud, error: BaseException) -> None:
+    handle = cloud.consumer(planner=faulty_planner(cloud, error)).handle
+    assert handle({"Records": ORDERS}, Context(cloud)) == reported("m-2")
+    assert cloud.dead_letters() == []
     assert cloud.statuses() == {"o-1": "sent", "o-3": "sent"}
 
 

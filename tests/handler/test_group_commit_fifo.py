@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
+from idempotent_consumer.declarative import declarative_planner
 from idempotent_consumer.event import Event
-from idempotent_consumer.plan import Plan, declarative_planner
+from idempotent_consumer.plan import Plan
 from idempotent_consumer.settings import Settings
 from tests.handler.support import (
     BURY,

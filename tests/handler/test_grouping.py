@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from idempotent_consumer.answer import UNDECIDED, Outcome, Verdict
-from idempotent_consumer.commit import Commit, Write, prepare
+from idempotent_consumer.commit import Commit, prepare
 from idempotent_consumer.delivery import Reading, Work
 from idempotent_consumer.event import Event
 from idempotent_consumer.grouping import next_group, smaller_group
@@ -20,6 +20,7 @@ from idempotent_consumer.message import Message
 from idempotent_consumer.plan import Notification, Plan, Put
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Settings, WriteMode
+from idempotent_consumer.write import Write
 
 NOW_MS = 1_893_553_446_789
 PRINT = "a" * 64
@@ -179,7 +180,7 @@ def prepared(name: str, plan: Plan, **variables: str) -> Commit:
 
 
 def writes(name: str, values: dict[str, Any], **variables: str) -> Work:
-    commit = prepared(name, Plan([Put(values)]), **variables)
+    commit = prepared(name, Plan([Put("order_records", values)]), **variables)
     return Work(message(name, None), commit.event, commit=commit)
 
 
@@ -226,7 +227,8 @@ def test_two_events_of_different_keys_go_together(
 
 
 def test_one_key_in_two_tables_is_two_rows() -> None:
-    assert picked(writes("a", {"id": "k"}), writes("b", {"id": "k"}, BUSINESS_TABLE="refunds")) == ["a", "b"]
+    refund = prepared("b", Plan([Put("refunds", {"id": "k"}, key="id")]))
+    assert picked(writes("a", {"id": "k"}), Work(message("b", None), refund.event, commit=refund)) == ["a", "b"]
 
 
 def test_an_event_id_that_is_another_event_s_key_is_another_row() -> None:
@@ -454,7 +456,9 @@ def test_an_event_that_writes_nothing_is_one_action_and_its_ledger_row() -> None
 
 
 def test_all_rows_of_an_event_count() -> None:
-    commit = prepared("o-1", Plan([Put({"id": "a"}), Put({"id": "bc", "total": Decimal("19.90")})]))
+    commit = prepared(
+        "o-1", Plan([Put("order_records", {"id": "a"}), Put("order_records", {"id": "bc", "total": Decimal("19.90")})])
+    )
     assert (commit.actions, len(set(commit.rows))) == (3, 3)
     assert len(commit.transaction()) == 3
     assert [write.size for write in commit.writes] == [WRITTEN_BY + 3, WRITTEN_BY + 4 + 8]
@@ -462,13 +466,13 @@ def test_all_rows_of_an_event_count() -> None:
 
 
 def test_the_version_of_a_row_counts() -> None:
-    commit = prepared("o-1", Plan([Put({"id": "a"}, WriteMode.NEWER, 3)]))
+    commit = prepared("o-1", Plan([Put("order_records", {"id": "a"}, WriteMode.NEWER, 3)]))
     # event_version: 13 and 2.
     assert commit.size == LEDGER_ROW + 141 + 15
 
 
 def test_a_stored_notification_counts() -> None:
-    commit = prepared("o-1", Plan(notification=Notification("hello")))
+    commit = prepared("o-1", Plan(notification=Notification("hello")), TOPIC_ARN="arn:aws:sns:eu-central-1:1:orders")
     assert len(commit.ledger_item["notification"]["S"]) == 223
     # status 13, notification 12 and its text, pending_shard 15.
     assert commit.size == 117 + 13 + (12 + 223) + 15
@@ -476,7 +480,7 @@ def test_a_stored_notification_counts() -> None:
 
 def test_the_size_is_counted_in_bytes() -> None:
     assert prepared("ö-1", Plan()).size == LEDGER_ROW + 1
-    assert prepared("o-1", Plan([Put({"id": "größe"})])).size == LEDGER_ROW + WRITTEN_BY + 2 + 7
+    assert prepared("o-1", Plan([Put("order_records", {"id": "größe"})])).size == LEDGER_ROW + WRITTEN_BY + 2 + 7
 
 
 def test_checking_a_size_tells_it() -> None:

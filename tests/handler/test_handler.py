@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from idempotent_consumer import handler as handler_module
+from idempotent_consumer import pipeline
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.consumer import Consumer
-from idempotent_consumer.handler import pipeline
 from idempotent_consumer.message import UnexpectedInvocation
-from idempotent_consumer.plan import Plan, declarative_planner
-from idempotent_consumer.settings import Settings, SettingsError
+from idempotent_consumer.settings import SettingsError
 from tests.handler.support import COMMIT, NOTHING_FAILED, Cloud, Context, client_error, fixture, record, reported
 
 Handler = Callable[[Any, Context], dict[str, Any]]
@@ -33,12 +32,13 @@ def made(monkeypatch: pytest.MonkeyPatch, cloud: Cloud) -> list[Clients]:
     for name, value in cloud.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(Clients, "create", create)
+    handler_module._planner.cache_clear()
     return made
 
 
 @pytest.fixture
 def handler(made: list[Clients]) -> Handler:
-    return pipeline(declarative_planner)
+    return pipeline(handler_module.plan)
 
 
 @pytest.mark.case("C06")
@@ -129,7 +129,7 @@ def test_one_foreign_record_means_that_nothing_of_the_invocation_is_processed(ha
 
 
 def test_outside_lambda_nothing_is_made_before_the_first_call(made: list[Clients]) -> None:
-    pipeline(declarative_planner)
+    pipeline(handler_module.plan)
     assert made == []
 
 
@@ -137,7 +137,7 @@ def test_inside_lambda_the_clients_are_made_in_the_initialisation_phase(
     made: list[Clients], cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "orders")
-    handler = pipeline(declarative_planner)
+    handler = pipeline(handler_module.plan)
     assert len(made) == 1
     assert handler({"Records": [record("m-1", {"id": "o-1"})]}, Context(cloud)) == NOTHING_FAILED
     assert len(made) == 1
@@ -149,7 +149,7 @@ def test_wrong_environment_stops_the_function_before_its_first_message(
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "orders")
     monkeypatch.setenv("TTL_WINDOW_DAYS", "soon")
     with pytest.raises(SettingsError, match="TTL_WINDOW_DAYS is 'soon'"):
-        pipeline(declarative_planner)
+        pipeline(handler_module.plan)
     assert made == []
 
 
@@ -168,17 +168,11 @@ def test_no_open_segment_is_no_error(
     assert handler({"Records": [record("m-1", {"id": "o-1"})]}, Context(cloud)) == NOTHING_FAILED
 
 
-def test_planner_is_made_from_the_settings_of_the_environment(made: list[Clients], cloud: Cloud) -> None:
-    seen: list[Settings] = []
-
-    def planner_for(settings: Settings) -> Callable[[Any], Plan]:
-        seen.append(settings)
-        return declarative_planner(settings)
-
-    handler = pipeline(planner_for)
-    handler({"Records": []}, Context(cloud))
-    handler({"Records": []}, Context(cloud))
-    assert [settings.consumer_name for settings in seen] == ["orders"]
+def test_shipped_plan_reads_its_settings_once(handler: Handler, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler({"Records": [record("m-1", {"id": "o-1"})]}, Context(cloud))
+    monkeypatch.setenv("EVENT_ITEM", "nothing")
+    assert handler({"Records": [record("m-2", {"id": "o-2"})]}, Context(cloud)) == NOTHING_FAILED
+    assert cloud.statuses() == {"o-1": "sent", "o-2": "sent"}
 
 
 def test_consumer_keeps_nothing_of_an_invocation(cloud: Cloud) -> None:

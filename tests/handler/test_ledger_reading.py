@@ -276,7 +276,7 @@ def settings(cloud: Cloud) -> Settings:
 
 def commit(cloud: Cloud, event_id: str, *row_ids: str) -> Commit:
     """An event that writes rows of these ids."""
-    plan = Plan([Put({"id": row_id}) for row_id in row_ids])
+    plan = Plan([Put("order_records", {"id": row_id}) for row_id in row_ids])
     return prepare(Event(event_id, {}, PRINT), plan, f"m-{event_id}", NOW_MS, settings(cloud))
 
 
@@ -418,7 +418,7 @@ def test_a_transaction_that_fails_without_naming_an_event_names_none(cloud: Clou
 
 
 def settle(cloud: Cloud, remaining_ms: int = 30_000) -> Verdict | None:
-    plan = Plan([Put({"id": "k-1"})], Notification("hello"))
+    plan = Plan([Put("order_records", {"id": "k-1"})], Notification("hello"))
     superseded = prepare(Event("o-1", {}, PRINT), plan, "m-o-1", NOW_MS, settings(cloud))
     return ledger(cloud).settle_superseded(superseded, budget(cloud, remaining_ms))
 

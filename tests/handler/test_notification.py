@@ -31,7 +31,9 @@ def rendered(
     consumer_name: str = "orders",
     **attributes: Any,
 ) -> RenderedNotification:
-    return render(Notification(message, attributes), event, consumer_name, max_bytes)
+    notification = render([Notification(message, attributes)], event, consumer_name, max_bytes)
+    assert notification is not None
+    return notification
 
 
 def rejection(message: Any = "text", max_bytes: int = 262_144, **attributes: Any) -> tuple[str, str]:
@@ -42,7 +44,7 @@ def rejection(message: Any = "text", max_bytes: int = 262_144, **attributes: Any
 
 def test_a_notification_is_rendered_as_it_will_be_published() -> None:
     notification = render(
-        Notification(loads('{"id":"o-1","total":19.90}'), {"kind": "order", "total": Decimal("19.90")}),
+        [Notification(loads('{"id":"o-1","total":19.90}'), {"kind": "order", "total": Decimal("19.90")})],
         EVENT,
         "orders",
         1_000,

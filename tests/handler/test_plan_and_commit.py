@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.commit import Commit, Write, judge_business_row, judge_ledger_row, prepare, sent_attributes
+from idempotent_consumer.commit import Commit, judge_ledger_row, prepare, sent_attributes
+from idempotent_consumer.declarative import declarative_planner
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import AttributeValue, Item, item_bytes
 from idempotent_consumer.json_text import loads
 from idempotent_consumer.notification import RenderedNotification
-from idempotent_consumer.plan import Notification, Plan, Put, declarative_planner
+from idempotent_consumer.plan import Notification, Plan, Put
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Settings, WriteMode
+from idempotent_consumer.write import Write, judge_business_row
 
 NOW_MS = 1_893_553_446_789
 NOW_SECONDS = 1_893_553_446
@@ -51,7 +53,7 @@ def prepared(what: Event, configured: Settings) -> Commit:
 
 def put(values: dict[str, Any], configured: Settings | None = None, **kwargs: Any) -> Item:
     """The business row that a plan with this one write leads to."""
-    commit = prepare(event(), Plan([Put(values, **kwargs)]), "m-1", NOW_MS, configured or settings())
+    commit = prepare(event(), Plan([Put("order_records", values, **kwargs)]), "m-1", NOW_MS, configured or settings())
     item: Item = commit.writes[0].action["Put"]["Item"]
     return item
 
@@ -69,7 +71,7 @@ def test_by_default_the_whole_event_is_the_row_and_the_notification() -> None:
     data = loads('{"id":"o-1","total":19.90}')
 
     assert declarative_planner(settings())(Event("o-1", data, PRINT)) == Plan(
-        [Put({"id": "o-1", "total": Decimal("19.90")}, WriteMode.INSERT, None)],
+        [Put("order_records", {"id": "o-1", "total": Decimal("19.90")}, WriteMode.INSERT, None)],
         Notification({"id": "o-1", "total": Decimal("19.90")}, {}),
     )
 
@@ -85,7 +87,7 @@ def test_the_plan_selects_row_version_message_and_attributes() -> None:
     data = loads('{"shop":"berlin","order":{"id":"o-1","version":3,"prices":[0.1,0.2]}}')
 
     assert declarative_planner(configured)(Event("o-1", data, PRINT)) == Plan(
-        [Put({"id": "o-1", "total": Decimal("0.3")}, WriteMode.NEWER, 3)],
+        [Put("order_records", {"id": "o-1", "total": Decimal("0.3")}, WriteMode.NEWER, 3)],
         Notification("order o-1", {"shop": "berlin", "total": Decimal("0.3"), "absent": None}),
     )
 
@@ -225,14 +227,18 @@ def test_each_write_mode_has_its_condition_and_asks_for_the_row_in_its_way(
             **condition,
         }
     }
-    assert write.mode.value == variables["EVENT_WRITE_MODE"]
+    assert write.mode is WriteMode(variables["EVENT_WRITE_MODE"])
     assert write.version == version.get("event_version")
     assert write.consumer == {"S": "orders"}
 
 
 def test_a_plan_may_write_several_rows_or_none() -> None:
     configured = settings()
-    writes = [Put({"id": "a"}), Put({"id": "b"}, WriteMode.UPSERT), Put({"id": "c"}, WriteMode.NEWER, "v1")]
+    writes = [
+        Put("order_records", {"id": "a"}),
+        Put("order_records", {"id": "b"}, WriteMode.UPSERT),
+        Put("order_records", {"id": "c"}, WriteMode.NEWER, "v1"),
+    ]
 
     commit = prepare(event(), Plan(writes), "m-1", NOW_MS, configured)
     assert [action["Put"]["Item"].get("id", {}).get("S") for action in commit.transaction()] == [None, "a", "b", "c"]
@@ -315,7 +321,7 @@ def test_pending_events_spread_over_sixteen_shards_and_each_keeps_its_own() -> N
 def test_a_notification_that_can_never_be_published_stops_the_event_before_anything_is_written(
     message: str | None, reason: str
 ) -> None:
-    plan = Plan([Put({"id": "o-1"})], Notification(message))
+    plan = Plan([Put("order_records", {"id": "o-1"})], Notification(message))
 
     with pytest.raises(Rejected) as caught:
         prepare(event(), plan, "m-1", NOW_MS, settings())
@@ -498,7 +504,9 @@ def test_a_range_key_has_at_most_1024_bytes(value: str) -> None:
 
 def test_the_condition_of_an_insert_names_the_hash_key_alone() -> None:
     """The condition looks at the row with the whole key of the item; one attribute says whether it is there."""
-    commit = prepare(event(), Plan([Put({"shop": "a", "number": 1})]), "m-1", NOW_MS, settings(**COMPOSITE))
+    commit = prepare(
+        event(), Plan([Put("order_records", {"shop": "a", "number": 1})]), "m-1", NOW_MS, settings(**COMPOSITE)
+    )
 
     assert commit.writes[0].action["Put"]["ExpressionAttributeNames"] == {"#key": "shop"}
 
@@ -574,7 +582,7 @@ def test_a_business_row_of_exactly_400_kb_passes_and_a_byte_more_is_refused_with
 @pytest.mark.case("C43", "C66", "N11")
 def test_a_ledger_row_that_could_not_hold_its_notification_stops_the_event() -> None:
     """Quotes double when the message is stored: 300,000 bytes of them do not fit into 400 KB."""
-    plan = Plan([Put({"id": "o-1"})], Notification('"' * 300_000))
+    plan = Plan([Put("order_records", {"id": "o-1"})], Notification('"' * 300_000))
 
     with pytest.raises(Rejected) as caught:
         prepare(event(), plan, "m-1", NOW_MS, settings(NOTIFICATION_MAX_BYTES="350000"))
@@ -585,12 +593,12 @@ def test_a_ledger_row_that_could_not_hold_its_notification_stops_the_event() -> 
 @pytest.mark.case("C76")
 def test_no_refusal_quotes_a_value_of_the_event() -> None:
     plans = [
-        Plan([Put({"id": ["marker"]})]),
-        Plan([Put({"id": "marker" * 500})]),
-        Plan([Put({"id": "k", "event_id": "marker"})]),
-        Plan([Put({"id": "k", "note": "marker" * 80_000})]),
-        Plan([Put({"id": "k", "note": {"marker"}})]),
-        Plan([Put({"id": "k"}, WriteMode.NEWER, ["marker"])]),
+        Plan([Put("order_records", {"id": ["marker"]})]),
+        Plan([Put("order_records", {"id": "marker" * 500})]),
+        Plan([Put("order_records", {"id": "k", "event_id": "marker"})]),
+        Plan([Put("order_records", {"id": "k", "note": "marker" * 80_000})]),
+        Plan([Put("order_records", {"id": "k", "note": {"marker"}})]),
+        Plan([Put("order_records", {"id": "k"}, WriteMode.NEWER, ["marker"])]),
     ]
     for plan in plans:
         with pytest.raises(Rejected) as caught:
@@ -788,7 +796,9 @@ def test_a_commit_s_ledger_row_leads_a_second_delivery_to_the_same_notification(
 
 @pytest.mark.parametrize("version", [3, Decimal("2.5"), "2030-01-02"])
 def test_a_commit_s_business_row_tells_a_second_delivery_that_it_is_one(version: Any) -> None:
-    commit = prepare(event(), Plan([Put({"id": "k"}, WriteMode.NEWER, version)]), "m-1", NOW_MS, settings())
+    commit = prepare(
+        event(), Plan([Put("order_records", {"id": "k"}, WriteMode.NEWER, version)]), "m-1", NOW_MS, settings()
+    )
     (write,) = commit.writes
 
     assert judge_business_row(write.action["Put"]["Item"], event(), write) == EXPIRED

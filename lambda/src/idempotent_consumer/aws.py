@@ -2,10 +2,10 @@
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import botocore
@@ -89,7 +89,9 @@ CONFLICTS = frozenset({"TransactionConflict", "TransactionConflictException", "T
 # Worth another attempt at once; every other failure waits for the message's next visibility.
 PASSING_REASONS = frozenset({"throttled", "transaction-conflict"})
 # Wait for a person: they count as `Misconfigured`, which has an alarm.
-MISCONFIGURED_REASONS = frozenset({"misconfigured", "refused"})
+MISCONFIGURED_REASONS = frozenset({"misconfigured", "plan-invalid", "refused"})
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class LambdaContext(Protocol):
@@ -267,13 +269,13 @@ def attempts() -> Iterator[int]:
 
 
 def call_for_all(
-    keys: Iterable[str], call: Callable[[Sequence[str]], dict[str, Verdict]], budget: Budget
-) -> dict[str, Verdict]:
+    keys: Iterable[_Key], call: Callable[[Sequence[_Key]], dict[_Key, Verdict]], budget: Budget
+) -> dict[_Key, Verdict]:
     """Make a call that settles many keys at once, and again for those that fail for a passing reason.
 
     call: takes keys and returns a verdict for each that failed. Returns the verdicts on those that failed in the end.
     """
-    failures: dict[str, Verdict] = {}
+    failures: dict[_Key, Verdict] = {}
     waiting = list(keys)
     for _ in attempts():
         if not budget.allows_call():

@@ -11,7 +11,8 @@ from typing import Any
 
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import PASSING_REASONS, retry_verdict
-from idempotent_consumer.commit import Commit, judge_business_row, judge_ledger_row
+from idempotent_consumer.commit import Commit, judge_ledger_row
+from idempotent_consumer.write import judge_business_row, judge_identity
 
 _CONDITION_FAILED = "ConditionalCheckFailed"
 _CAN_NEVER_SUCCEED = frozenset({"ValidationError", "ItemCollectionSizeLimitExceeded"})
@@ -26,6 +27,7 @@ class Next(Enum):
     SETTLED = "the verdict stands"
     UNLESS_KNOWN = "the verdict stands unless a read of the ledger, made now, finds the event"
     AGAIN = "another attempt; the verdict stands when there is none left"
+    ONCE_MORE = "one more attempt, after the others'; then the verdict stands"
     ASK_AND_AGAIN = "the same, after a read of the ledger"
 
 
@@ -60,7 +62,8 @@ def read_error(commits: Sequence[Commit], code: str, verdict: Verdict) -> list[R
     refusal: Refusal | None = None
     if verdict.reason in PASSING_REASONS:
         refusal = Refusal(Next.AGAIN, verdict)
-    elif verdict.reason == "misconfigured":  # a right or a table is missing, for all of them
+    elif verdict.reason == "misconfigured" and len({commit.resources for commit in commits}) == 1:
+        # A right or a table is missing, for all of them. Where they need different ones, smaller groups tell.
         refusal = Refusal(Next.SETTLED, verdict)
     elif len(commits) == 1:
         is_invalid = code == "ValidationException"
@@ -85,14 +88,29 @@ def _read(commit: Commit, reasons: Reasons) -> Refusal | None:
 
 
 def _read_business(commit: Commit, reasons: Reasons) -> Refusal | None:
-    """A refused business row decides only where the ledger, read after the refusal, knows nothing of the event."""
-    for write, reason in zip(commit.writes, reasons[1:], strict=True):
-        if reason.get("Code") == _CONDITION_FAILED:
-            row = reason.get("Item")
-            if not row:
-                return _UNDECIDED
-            return Refusal(Next.UNLESS_KNOWN, judge_business_row(row, commit.event, write))
-    return None
+    """A refused business row decides only where the ledger, read after the refusal, knows nothing of the event.
+
+    A row that was put for this very event outranks the others; of these the first in the plan's order decides.
+    """
+    refused = [
+        (write, reason.get("Item"))
+        for write, reason in zip(commit.writes, reasons[1:], strict=True)
+        if reason.get("Code") == _CONDITION_FAILED
+    ]
+    if not refused:
+        return None
+    for write, row in refused:
+        known = judge_identity(row, commit.event, write) if row else None
+        if known is not None:
+            return Refusal(Next.UNLESS_KNOWN, known)
+    write, row = refused[0]
+    if row:
+        verdict = judge_business_row(row, commit.event, write)
+    elif write.is_conditional:
+        verdict = write.otherwise
+    else:
+        return _UNDECIDED
+    return Refusal(Next.ONCE_MORE if verdict.outcome is Outcome.RETRY else Next.UNLESS_KNOWN, verdict)
 
 
 def _by_code(code: str) -> Refusal:

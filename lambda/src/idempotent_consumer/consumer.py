@@ -31,7 +31,7 @@ from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.outbox import Outbox
 from idempotent_consumer.plan import Planner
-from idempotent_consumer.rejection import Rejected
+from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.report import Report, returning_messages
 from idempotent_consumer.settings import Settings
 
@@ -41,7 +41,7 @@ PART = MAX_EVENTS
 
 
 class Misconfigured(RuntimeError):
-    """Nothing of the batch could be settled for want of a right or a resource.
+    """Nothing of the batch could be settled for want of a right, a resource or a plan that makes sense.
 
     Failing the invocation returns the whole batch and, unlike a partial response, makes the poller slow down.
     """
@@ -135,10 +135,21 @@ class Consumer:
         assert work.event is not None
         try:
             plan = self._planner(work.event)
+        except Rejected as rejected:
+            _reject(work, rejected)
+            return
+        except InvalidPlan as error:
+            work.verdict = _invalid(error)
+            return
+        except (Exception, SystemExit) as error:  # whatever a user's code does, the other events go on
+            work.verdict = fault(error, work.message)
+            return
+        try:
             work.commit = prepare(work.event, plan, work.message.id, telemetry.now_ms(), self._settings)
         except (Rejected, RecursionError) as error:
-            # New code must not strand an event that older code has committed: its ledger row decides.
-            work.reading, work.if_unknown = Reading.NEEDED, _rejected(error)
+            _reject(work, error)
+        except InvalidPlan as error:
+            work.verdict = _invalid(error)
         except Exception as error:
             work.verdict = fault(error, work.message)
 
@@ -227,7 +238,7 @@ class Consumer:
         except Exception as error:  # must not bring back what has been settled
             telemetry.log_fault("", error)
         if report.is_misconfigured:
-            raise Misconfigured("nothing of the batch could be settled: the log names the calls that were refused")
+            raise Misconfigured("nothing of the batch could be settled: the log names what was refused")
         return partial_batch_response(report.returning)
 
 
@@ -244,6 +255,15 @@ def _postpone(messages: Sequence[Message], postponement: Postponement, budget: B
         postponement.postpone(messages, budget)
     except Exception as error:  # they come back all the same
         telemetry.log_fault("", error)
+
+
+def _reject(work: Work, error: Rejected | RecursionError) -> None:
+    """New code must not strand an event that older code has committed: its ledger row decides."""
+    work.reading, work.if_unknown = Reading.NEEDED, _rejected(error)
+
+
+def _invalid(error: InvalidPlan) -> Verdict:
+    return Verdict(Outcome.RETRY, "plan-invalid", str(error))
 
 
 def _rejected(error: Rejected | RecursionError) -> Verdict:

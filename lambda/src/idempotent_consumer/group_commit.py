@@ -16,6 +16,8 @@ from idempotent_consumer.grouping import MAX_EVENTS, next_group, smaller_group
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.message import Message
 
+# A row that has not arrived yet may be one that a neighbour writes; longer than that the message waits in the queue.
+AWAITING_ATTEMPTS = 2
 _KNOWN_BY_NOW = Verdict(Outcome.RETRY, "ledger-undecided", "its ledger row was written, but cannot be found")
 
 
@@ -108,7 +110,7 @@ class GroupCommit:
             work.verdict = Verdict(Outcome.APPLIED, notification=commit.notification)
 
 
-def fault(error: Exception, message: Message) -> Verdict:
+def fault(error: BaseException, message: Message) -> Verdict:
     """The verdict on an event that met a fault of our own, which is logged."""
     telemetry.log_fault(message.id, error)
     return Verdict(Outcome.RETRY, "fault", type(error).__name__)
@@ -139,7 +141,7 @@ def _refuse(work: Work, refusal: Refusal, group_size: int) -> None:
         return
     work.attempts += 1
     work.largest_group = smaller_group(group_size)
-    is_last = work.attempts == ATTEMPTS
+    is_last = work.attempts >= (AWAITING_ATTEMPTS if refusal.next is Next.ONCE_MORE else ATTEMPTS)
     if refusal.next is Next.ASK_AND_AGAIN:
         work.reading = Reading.NEEDED
         work.if_unknown = refusal.verdict if is_last else None

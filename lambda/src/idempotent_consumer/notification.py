@@ -1,8 +1,8 @@
 """A notification as it is stored in the ledger row and published from there."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,16 +20,30 @@ _MIN_NUMBER_EXPONENT = -128
 
 @dataclass(frozen=True, slots=True)
 class RenderedNotification:
-    """attributes: name to (SNS data type, text). group, deduplication_id: used where the topic is FIFO."""
+    """attributes: name to (SNS data type, text). group, deduplication_id: used where the topic is FIFO.
+
+    further: the event's other notifications, which are published after it.
+    """
 
     message: str
     attributes: Mapping[str, tuple[str, str]]
     group: str
     deduplication_id: str
+    further: tuple["RenderedNotification", ...] = ()
+
+    @property
+    def all(self) -> tuple["RenderedNotification", ...]:
+        """All notifications of the event, in order."""
+        return (self, *self.further) if self.further else (self,)
 
     @property
     def size(self) -> int:
-        """The bytes that SNS counts: message, attribute names, types and values."""
+        """The bytes of all notifications of the event, as SNS counts them."""
+        return sum([each.own_size for each in self.all])
+
+    @property
+    def own_size(self) -> int:
+        """The bytes of this one: message, attribute names, types and values."""
         parts = [self.message]
         for name, (kind, text) in self.attributes.items():
             parts += name, kind, text
@@ -37,50 +51,75 @@ class RenderedNotification:
 
     def to_text(self) -> str:
         """As stored in the ledger row."""
-        return dumps(
-            {
-                "message": self.message,
-                "attributes": self.attributes,
-                "group": self.group,
-                "deduplication_id": self.deduplication_id,
-            }
-        )
+        return dumps(self._to_json())
+
+    def _to_json(self) -> dict[str, Any]:
+        stored = {
+            "message": self.message,
+            "attributes": self.attributes,
+            "group": self.group,
+            "deduplication_id": self.deduplication_id,
+        }
+        return {**stored, "further": [each._to_json() for each in self.further]} if self.further else stored
 
     @classmethod
     def from_text(cls, text: str) -> "RenderedNotification":
         """Raises ValueError on a text that to_text() did not write."""
         try:
             stored = loads(text)
-            attributes = {name: _pair(value) for name, value in stored["attributes"].items()}
-            parts = stored["message"], stored["group"], stored["deduplication_id"]
+            further = [_read(each) for each in stored.get("further", ())]
+            return replace(_read(stored), further=tuple(further))
         except (Rejected, AttributeError, KeyError, TypeError, ValueError):
             raise ValueError("not a stored notification") from None
-        texts = [*parts, *(text for pair in attributes.values() for text in pair)]
-        if not all(isinstance(text, str) for text in texts):
-            raise ValueError("not a stored notification")
-        message, group, deduplication_id = parts
-        return cls(message, attributes, group, deduplication_id)
 
 
-def render(notification: Notification, event: Event, consumer_name: str, max_bytes: int) -> RenderedNotification:
+def render(
+    notifications: Sequence[Notification], event: Event, consumer_name: str, max_bytes: int
+) -> RenderedNotification | None:
     """Render for SNS and check all that SNS would refuse for ever, since a committed event must be publishable.
 
-    Raises Rejected: `notification-empty`, `notification-characters`, `notification-attribute`,
-    `notification-too-large`, `number-out-of-range`.
+    None without a notification. Raises Rejected: `notification-empty`, `notification-characters`,
+    `notification-attribute`, `notification-too-large`, `number-out-of-range`.
     """
+    numbers = range(1, len(notifications) + 1) if len(notifications) > 1 else (None,)
+    rendered = [
+        _render(notification, number, event, consumer_name, max_bytes)
+        for number, notification in zip(numbers, notifications, strict=False)
+    ]
+    if len(rendered) > 1:
+        return replace(rendered[0], further=tuple(rendered[1:]))
+    return rendered[0] if rendered else None
+
+
+def _render(
+    notification: Notification, number: int | None, event: Event, consumer_name: str, max_bytes: int
+) -> RenderedNotification:
+    """number: among several, from 1."""
     # Of a FIFO topic's messages with one deduplication id only the first is delivered: two consumers of one event
     # that publish to one topic need two. SNS takes 128 characters, an event id can have 2,048.
     digest = hashlib.sha256(f"{consumer_name}\0{event.id}".encode()).hexdigest()
+    attributes = {**notification.attributes, "event_id": event.id}
+    if number is not None:
+        attributes["notification_number"] = number
     rendered = RenderedNotification(
         message=_message(notification.message),
-        attributes=_attributes({**notification.attributes, "event_id": event.id}),
+        attributes=_attributes(attributes),
         group=event.group or digest,
-        deduplication_id=digest,
+        deduplication_id=digest if number in (None, 1) else f"{digest}-{number}",
     )
-    size = rendered.size
+    size = rendered.own_size
     if size > max_bytes:
         raise Rejected("notification-too-large", f"message and attributes are {size} bytes, over {max_bytes}")
     return rendered
+
+
+def _read(stored: Mapping[str, Any]) -> RenderedNotification:
+    attributes = {name: _pair(value) for name, value in stored["attributes"].items()}
+    message, group, deduplication_id = stored["message"], stored["group"], stored["deduplication_id"]
+    texts = [message, group, deduplication_id, *(text for pair in attributes.values() for text in pair)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("not a stored notification")
+    return RenderedNotification(message, attributes, group, deduplication_id)
 
 
 def _pair(value: Any) -> tuple[str, str]:

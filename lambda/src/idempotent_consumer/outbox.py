@@ -15,6 +15,9 @@ MAX_BATCH_BYTES = 262_144
 _NO_TOPIC = Verdict(Outcome.RETRY, "misconfigured", "a notification is pending, but no topic is configured")
 
 Notifications = Mapping[str, RenderedNotification]
+# One entry of a batch: the event's id, and which of its notifications.
+_One = tuple[str, int]
+_Batch = dict[_One, RenderedNotification]
 
 
 class Outbox:
@@ -30,36 +33,36 @@ class Outbox:
         """Publish by event id; returns a verdict for each event whose notification may not have gone out."""
         if self._topic_arn is None:
             return dict.fromkeys(notifications, _NO_TOPIC)
-        return self._side_by_side.call(
+        failures = self._side_by_side.call(
             lambda batch: self._publish_batch(batch, budget), list(_batches(notifications)), in_order=self._is_fifo
         )
+        return {event_id: verdict for (event_id, _), verdict in failures.items()}
 
-    def _publish_batch(self, batch: Notifications, budget: Budget) -> dict[str, Verdict]:
+    def _publish_batch(self, batch: _Batch, budget: Budget) -> dict[_One, Verdict]:
         failures = self._attempt(batch, budget)
-        refused = [event_id for event_id, verdict in failures.items() if verdict.reason == "refused"]
+        refused = [one for one, verdict in failures.items() if verdict.reason == "refused"]
         if len(refused) > 1:
             # SNS refuses a batch as a whole for one entry of it: the others must not suffer.
-            for event_id in refused:
-                del failures[event_id]
-                failures |= self._attempt({event_id: batch[event_id]}, budget)
+            for one in refused:
+                del failures[one]
+                failures |= self._attempt({one: batch[one]}, budget)
         return failures
 
-    def _attempt(self, batch: Notifications, budget: Budget) -> dict[str, Verdict]:
-        return call_for_all(batch, lambda waiting: self._call({key: batch[key] for key in waiting}), budget)
+    def _attempt(self, batch: _Batch, budget: Budget) -> dict[_One, Verdict]:
+        return call_for_all(batch, lambda waiting: self._call({one: batch[one] for one in waiting}), budget)
 
-    def _call(self, batch: Notifications) -> dict[str, Verdict]:
-        event_ids = list(batch)
-        entries = [self._entry(str(index), batch[event_id]) for index, event_id in enumerate(event_ids)]
+    def _call(self, batch: _Batch) -> dict[_One, Verdict]:
+        entries = [self._entry(str(index), notification) for index, notification in enumerate(batch.values())]
         try:
             answer = self._sns.publish_batch(TopicArn=self._topic_arn, PublishBatchRequestEntries=entries)
         except CALL_ERRORS as error:
-            return dict.fromkeys(event_ids, failed_call(error, "PublishBatch"))
+            return dict.fromkeys(batch, failed_call(error, "PublishBatch"))
         published = {entry["Id"] for entry in answer.get("Successful", [])}
         codes = {entry["Id"]: entry.get("Code", "Unknown") for entry in answer.get("Failed", [])}
         # An entry that the answer does not mention is not taken for published.
         return {
-            event_id: retry_verdict(codes.get(str(index), "NotAnswered"), "PublishBatch")
-            for index, event_id in enumerate(event_ids)
+            one: retry_verdict(codes.get(str(index), "NotAnswered"), "PublishBatch")
+            for index, one in enumerate(batch)
             if str(index) not in published
         }
 
@@ -77,15 +80,16 @@ class Outbox:
         return entry
 
 
-def _batches(notifications: Notifications) -> Iterator[dict[str, RenderedNotification]]:
-    batch: dict[str, RenderedNotification] = {}
+def _batches(notifications: Notifications) -> Iterator[_Batch]:
+    batch: _Batch = {}
     total = 0
-    for event_id, notification in notifications.items():
-        size = notification.size
-        if batch and (len(batch) == MAX_ENTRIES or total + size > MAX_BATCH_BYTES):
-            yield batch
-            batch, total = {}, 0
-        batch[event_id] = notification
-        total += size
+    for event_id, first in notifications.items():
+        for number, notification in enumerate(first.all):
+            size = notification.own_size
+            if batch and (len(batch) == MAX_ENTRIES or total + size > MAX_BATCH_BYTES):
+                yield batch
+                batch, total = {}, 0
+            batch[event_id, number] = notification
+            total += size
     if batch:
         yield batch

@@ -1,28 +1,144 @@
-"""What an event does: its business writes and its notification. Pure: no clock, no network, no randomness."""
+"""What an event does: its writes and its notifications. Pure: no clock, no network, no randomness."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
+from idempotent_consumer.condition import Condition, Path
 from idempotent_consumer.event import Event
-from idempotent_consumer.rejection import Rejected
-from idempotent_consumer.settings import Settings, WriteMode
+from idempotent_consumer.rejection import InvalidPlan, Reject
+from idempotent_consumer.settings import WriteMode
+
+Key = Mapping[str, str | int | Decimal]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What the failing of a condition means: not yet, so the event comes back. why: a short text for the log."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Supersede:
+    """What the failing of a condition means: the event is out of date. Nothing of it is written, and it is settled."""
+
+    why: str
+
+
+Otherwise = Reject | Retry | Supersede
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Writes one row. values: plain Python values, numbers as int or Decimal. version: compared in `newer` mode."""
+    """Writes one row.
 
-    values: Mapping[str, Any]
+    item: plain Python values, numbers as int or Decimal; `event_id`, `event_fingerprint`, `event_consumer` and
+    `event_committed_at` are added. mode: what happens where a row of its key is stored. version: what `newer` compares,
+    a number or a text. key: the table's key attributes, the hash key first; not needed for the consumer's own business
+    table. condition, otherwise: see `Update`; with `insert`, otherwise says what a stored row means.
+    """
+
+    table: str
+    item: Mapping[str, Any]
     mode: WriteMode = WriteMode.INSERT
     version: Any = None
+    key: str | Sequence[str] | None = field(default=None, kw_only=True)
+    condition: Condition | None = field(default=None, kw_only=True)
+    otherwise: Otherwise | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_table(self.table)
+        if not isinstance(self.item, Mapping):
+            raise InvalidPlan(f"Put({self.table!r}): the item is no mapping of names and values")
+        if not isinstance(self.mode, WriteMode):
+            raise InvalidPlan(f"Put({self.table!r}): the mode is one of WriteMode")
+        if self.condition is not None and self.mode is WriteMode.INSERT:
+            raise InvalidPlan(f"Put({self.table!r}): insert takes no condition, as it writes only where no row is")
+        _check_condition(self)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names in `key`; none where it is left out."""
+        if self.key is None:
+            return ()
+        return (self.key,) if isinstance(self.key, str) else tuple(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Changes attributes of one row, which is created where it is missing (a condition can forbid that).
+
+    key: name to value, the hash key first. set: path to value. add: attribute to the number to add, from 0 where it
+    is missing. remove: paths. A path is a name or leads into a map or list: `address.city`, `lines[0]`.
+    condition: what the row must be like; otherwise: what its failing means, `Reject("condition-failed")` by default.
+    """
+
+    table: str
+    key: Key
+    set: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    add: Mapping[str, int | Decimal] = field(default_factory=dict, kw_only=True)
+    remove: Sequence[str] = field(default=(), kw_only=True)
+    condition: Condition | None = field(default=None, kw_only=True)
+    otherwise: Otherwise | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_table(self.table)
+        _check_key(self)
+        _check_condition(self)
+        if isinstance(self.remove, str) or not isinstance(self.set, Mapping) or not isinstance(self.add, Mapping):
+            raise InvalidPlan(f"Update({self.table!r}): set and add are mappings, remove is a list of paths")
+        paths = [*self.set, *self.add, *self.remove]
+        if not paths:
+            raise InvalidPlan(f"Update({self.table!r}) changes nothing: to look at a row, use Check")
+        if len({Path(path) for path in paths}) < len(paths):
+            raise InvalidPlan(f"Update({self.table!r}): one path is in two of set, add and remove")
+        if any(Path(path).is_nested for path in self.add):
+            raise InvalidPlan(f"Update({self.table!r}): add takes attributes of the row itself, no paths into them")
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Deletes one row; one that is missing is no failure, unless a condition says so. See `Update`."""
+
+    table: str
+    key: Key
+    condition: Condition | None = field(default=None, kw_only=True)
+    otherwise: Otherwise | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_table(self.table)
+        _check_key(self)
+        _check_condition(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Writes nothing: the event is committed only if this row fulfils the condition at that moment. See `Update`."""
+
+    table: str
+    key: Key
+    condition: Condition
+    otherwise: Otherwise | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_table(self.table)
+        _check_key(self)
+        if self.condition is None:
+            raise InvalidPlan(f"Check({self.table!r}) has no condition")
+        _check_condition(self)
+
+
+Action = Put | Update | Delete | Check
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
     """Tells the topic. A string is sent as it is, any other message as JSON.
 
-    attributes: SNS message attributes; None leaves one out. `event_id` is added to each notification.
+    attributes: SNS message attributes; None leaves one out. `event_id` is added to each notification, and where an
+    event has several `notification_number`, from 1.
     """
 
     message: Any
@@ -31,28 +147,56 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that one event changes: the writes in one transaction, the notification after it."""
+    """All that one event changes: up to 99 writes in one transaction, the notifications after it.
 
-    writes: Sequence[Put] = ()
+    Empty, the event changes nothing and is settled. Several notifications go into `notifications`, as many as the
+    ledger row holds: 400 KB with all else in it.
+    """
+
+    writes: Sequence[Action] = ()
     notification: Notification | None = None
+    notifications: Sequence[Notification] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.writes, Put | Update | Delete | Check) or not isinstance(self.writes, Sequence):
+            raise InvalidPlan("the writes of a plan are a list")
+        if not all(isinstance(write, Put | Update | Delete | Check) for write in self.writes):
+            raise InvalidPlan("each write of a plan is a Put, Update, Delete or Check")
+        if not isinstance(self.notifications, Sequence):
+            raise InvalidPlan("the notifications of a plan are a list")
+        if self.notification is not None and self.notifications:
+            raise InvalidPlan("a plan has a notification or notifications, not both")
+        if not all(isinstance(notification, Notification) for notification in self.all_notifications):
+            raise InvalidPlan("what a plan announces is a Notification")
+
+    @property
+    def all_notifications(self) -> Sequence[Notification]:
+        return self.notifications if self.notification is None else (self.notification,)
 
 
 Planner = Callable[[Event], Plan]
 
 
-def declarative_planner(settings: Settings) -> Planner:
-    """The shipped planner: one row and one notification, both selected from the event by JMESPath."""
+def _check_table(table: Any) -> None:
+    if not isinstance(table, str) or not table:
+        raise InvalidPlan(f"a table is named by a text, not by {type(table).__name__}")
 
-    def plan(event: Event) -> Plan:
-        values = settings.item.search(event.data)
-        if not isinstance(values, dict):
-            raise Rejected("item-not-an-object", f"{settings.item.text} selects no object")
-        version = settings.version.search(event.data) if settings.version else None
-        write = Put(values, settings.write_mode, version)
-        return Plan([write], _notification(event) if settings.topic_arn else None)
 
-    def _notification(event: Event) -> Notification:
-        attributes = {name: path.search(event.data) for name, path in settings.attributes.items()}
-        return Notification(settings.message.search(event.data), attributes)
+def _check_key(action: Update | Delete | Check) -> None:
+    key = action.key
+    if not isinstance(key, Mapping) or not 1 <= len(key) <= 2 or not all(isinstance(name, str) for name in key):
+        raise InvalidPlan(
+            f"{type(action).__name__}({action.table!r}): a key has one or two attributes, as {{'sku': …}}"
+        )
 
-    return plan
+
+def _check_condition(action: Action) -> None:
+    what = f"{type(action).__name__}({action.table!r})"
+    condition, otherwise = action.condition, action.otherwise
+    if condition is not None and not isinstance(condition, Condition):
+        raise InvalidPlan(f"{what}: the condition is no Condition; one is made by Attr('name').eq(…) and the like")
+    if otherwise is not None and not isinstance(otherwise, Reject | Retry | Supersede):
+        raise InvalidPlan(f"{what}: otherwise is Reject, Retry or Supersede")
+    is_insert = isinstance(action, Put) and action.mode is WriteMode.INSERT
+    if otherwise is not None and condition is None and not is_insert:
+        raise InvalidPlan(f"{what}: otherwise without a condition never applies")

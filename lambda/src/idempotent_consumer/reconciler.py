@@ -4,7 +4,7 @@ import gc
 import os
 from typing import Any
 
-if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:  # see handler.py
+if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:  # as entry_point.uncollected does
     gc.disable()
 
 from idempotent_consumer import telemetry

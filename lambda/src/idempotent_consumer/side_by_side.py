@@ -1,12 +1,13 @@
 """Makes calls that do not depend on each other at the same time: in a large batch they mostly wait for answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 # At a time: what publishes a part of 50 events. The SDK keeps ten connections for a client.
 CALLS = 5
 
 _Chunk = TypeVar("_Chunk")
+_Key = TypeVar("_Key", bound=Hashable)
 _Result = TypeVar("_Result")
 
 
@@ -17,8 +18,8 @@ class SideBySide:
         self._threads: Any = None
 
     def call(
-        self, call: Callable[[_Chunk], dict[str, _Result]], chunks: Sequence[_Chunk], *, in_order: bool = False
-    ) -> dict[str, _Result]:
+        self, call: Callable[[_Chunk], dict[_Key, _Result]], chunks: Sequence[_Chunk], *, in_order: bool = False
+    ) -> dict[_Key, _Result]:
         """The results of a call for each chunk, in one dict. in_order: one after the other.
 
         Raises what a call raises, once all that have begun have ended.
@@ -29,12 +30,14 @@ class SideBySide:
             results = self._call(call, chunks)
         return {key: verdict for result in results for key, verdict in result.items()}
 
-    def _call(self, call: Callable[[_Chunk], dict[str, _Result]], chunks: Sequence[_Chunk]) -> list[dict[str, _Result]]:
+    def _call(
+        self, call: Callable[[_Chunk], dict[_Key, _Result]], chunks: Sequence[_Chunk]
+    ) -> list[dict[_Key, _Result]]:
         # Here, since a batch of ten seldom needs it, and a cold start never.
         from concurrent.futures import Future, ThreadPoolExecutor, wait
 
         self._threads = self._threads or ThreadPoolExecutor(CALLS)
-        begun: list[Future[dict[str, _Result]]] = []
+        begun: list[Future[dict[_Key, _Result]]] = []
         try:
             for chunk in chunks:
                 begun.append(self._threads.submit(call, chunk))

@@ -82,7 +82,7 @@ def log_verdict(message_id: str, event_id: str | None, verdict: Verdict) -> None
     _log(level, f"event {verdict.outcome.value}: {verdict.reason}", fields)
 
 
-def log_fault(message_id: str, error: Exception) -> None:
+def log_fault(message_id: str, error: BaseException) -> None:
     """Log a fault of our own by its kind and place; its text may quote data."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:

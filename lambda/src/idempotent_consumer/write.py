@@ -1,0 +1,339 @@
+"""From an action of a plan to an action of the transaction, and the verdict on a row that it was refused for. Pure."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from operator import itemgetter
+from typing import Any
+
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.condition import Path, Placeholders
+from idempotent_consumer.event import Event
+from idempotent_consumer.items import (
+    MAX_HASH_KEY_BYTES,
+    MAX_RANGE_KEY_BYTES,
+    AttributeValue,
+    Item,
+    check_size,
+    to_attribute_value,
+    to_item,
+)
+from idempotent_consumer.plan import Action, Check, Delete, Otherwise, Put, Retry, Supersede, Update
+from idempotent_consumer.rejection import InvalidPlan, Rejected
+from idempotent_consumer.settings import KeyAttribute, Settings, WriteMode
+
+OWN_ATTRIBUTES = frozenset({"event_id", "event_fingerprint", "event_consumer", "event_committed_at", "event_version"})
+_ROW_EXISTS = Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stored that must not be overwritten")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One business action of the transaction, with what is needed to judge its refusal.
+
+    mode, version: of a Put. key: the same for two writes of one row. size: bytes of the row, or of what is changed in
+    it. otherwise: what it means that the plan's condition fails, or that an inserted row is stored already.
+    is_conditional: it can be refused where no row is.
+    """
+
+    action: Mapping[str, Any]
+    mode: WriteMode | None
+    version: AttributeValue | None
+    consumer: AttributeValue
+    key: Hashable = None
+    size: int = 0
+    otherwise: Verdict = _ROW_EXISTS
+    is_conditional: bool = False
+
+
+def prepare_write(action: Action, event: Event, now_ms: int, settings: Settings) -> Write:
+    """Raises Rejected for values that no table takes, InvalidPlan for a plan that makes no sense."""
+    if action.table == settings.ledger_table:
+        raise InvalidPlan(f"{type(action).__name__}({action.table!r}): the ledger is written by the consumer alone")
+    if isinstance(action, Put):
+        return _put(action, event, now_ms, settings)
+    return _keyed(action, settings)
+
+
+def judge_business_row(row: Item, event: Event, write: Write) -> Verdict:
+    """The verdict on an event that the ledger does not know, one of whose writes was refused for this row."""
+    known = judge_identity(row, event, write)
+    if known is not None:
+        return known
+    if write.mode is WriteMode.NEWER and _is_not_older(row.get("event_version"), write.version):
+        return Verdict(Outcome.SUPERSEDED)
+    return write.otherwise
+
+
+def judge_identity(row: Item, event: Event, write: Write) -> Verdict | None:
+    """The verdict where the row says that it was put for this very event, else None.
+
+    The ledger row of a `sent` event expires, its business row stays: it still tells a duplicate. A row that another
+    consumer wrote for the same event tells nothing of what this one has published, so it is for a person to see.
+    """
+    if write.mode is None or _rendered_id(row.get("event_id")) != event.id:
+        return None
+    if row.get("event_consumer") != write.consumer:
+        return _ROW_EXISTS
+    if str(row.get("event_fingerprint", {}).get("S", "")) == event.fingerprint:
+        return Verdict(Outcome.DUPLICATE, "ledger-row-expired", "the business row carries this event")
+    return Verdict(Outcome.CONFLICT, "id-reused", "the business row holds this event id with other content")
+
+
+# --- Put
+
+
+def _put(put: Put, event: Event, now_ms: int, settings: Settings) -> Write:
+    values = _with_identity(put.item, event, settings.consumer_name)
+    if "event_committed_at" in values:
+        raise _reserved("event_committed_at")
+    values["event_committed_at"] = now_ms
+    key = _key_of_row(put, values, settings)
+    version = _version(put)
+    if version is not None:
+        if values.get("event_version", put.version) != put.version:
+            raise Rejected("reserved-attribute", "event_version is written by the consumer; select another name")
+        values["event_version"] = put.version
+    item = to_item(values)
+    size = check_size(item, f"the row in {put.table}")
+    action = {
+        "TableName": put.table,
+        "Item": item,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        **_condition(put, next(iter(key)), item),
+    }
+    return Write(
+        {"Put": action},
+        put.mode,
+        version,
+        item["event_consumer"],
+        row_key(put.table, {name: item[name] for name in key}),
+        size,
+        _otherwise(put),
+        put.condition is not None,
+    )
+
+
+def _with_identity(values: Mapping[str, Any], event: Event, consumer_name: str) -> dict[str, Any]:
+    """The row's values with what tells who wrote it; a value of the event's own is never replaced."""
+    result = dict(values)
+    identity = {"event_id": event.id, "event_fingerprint": event.fingerprint, "event_consumer": consumer_name}
+    for name, value in identity.items():
+        own = result.get(name, value)
+        if isinstance(own, bool) or not isinstance(own, str | int) or str(own) != value:
+            raise _reserved(name)
+        result[name] = value
+    return result
+
+
+def _reserved(name: str) -> Rejected:
+    return Rejected("reserved-attribute", f"{name} is written by the consumer; select other names in event.item")
+
+
+def _key_of_row(put: Put, values: dict[str, Any], settings: Settings) -> list[str]:
+    """The names of the row's key, whose values are checked, in place."""
+    names = put.key_names
+    if put.table != settings.business_table:
+        if not names:
+            raise InvalidPlan(
+                f"Put({put.table!r}) names no key, which only the consumer's business table can do without"
+            )
+        for name, max_bytes in zip(names, (MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES), strict=False):
+            _check_key_value(values, name, max_bytes, put.table)
+        return list(names)
+    keys = _business_key(settings)
+    if names and set(names) != {key.name for key in keys}:
+        raise _other_key(put, settings)
+    for key, max_bytes in zip(keys, (MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES), strict=False):
+        _set_key(values, key, max_bytes)
+    return [key.name for key in keys]
+
+
+def _version(put: Put) -> AttributeValue | None:
+    if put.mode is not WriteMode.NEWER:
+        return None
+    is_number = isinstance(put.version, int | Decimal) and not isinstance(put.version, bool)
+    if not is_number and not (isinstance(put.version, str) and put.version):
+        raise Rejected("version-missing", "event.version selects neither a number nor a string")
+    return to_attribute_value(put.version, "event.version")
+
+
+def _condition(put: Put, hash_key: str, item: Item) -> dict[str, Any]:
+    if put.mode is WriteMode.INSERT:
+        return {
+            "ConditionExpression": "attribute_not_exists(#key)",
+            "ExpressionAttributeNames": {"#key": hash_key},
+        }
+    if put.mode is WriteMode.UPSERT:
+        # An event that wrote this row and whose ledger row has expired must not write it again.
+        expression = (
+            "attribute_not_exists(#event_id) OR #event_id <> :event_id "
+            "OR attribute_not_exists(#consumer) OR #consumer <> :consumer"
+        )
+        names = {"#event_id": "event_id", "#consumer": "event_consumer"}
+        values = {":event_id": item["event_id"], ":consumer": item["event_consumer"]}
+    else:
+        expression = "attribute_not_exists(#key) OR #version < :version"
+        names = {"#key": hash_key, "#version": "event_version"}
+        values = {":version": item["event_version"]}
+    if put.condition is not None:
+        placeholders = Placeholders(put.table)
+        expression = f"({expression}) AND {placeholders.condition(put.condition)}"
+        own = placeholders.arguments()
+        names |= own.get("ExpressionAttributeNames", {})
+        values |= own.get("ExpressionAttributeValues", {})
+    return {
+        "ConditionExpression": expression,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    }
+
+
+# --- Update, Delete, Check
+
+
+def _keyed(action: Update | Delete | Check, settings: Settings) -> Write:
+    values = dict(action.key)
+    if action.table == settings.business_table:
+        keys = _business_key(settings)
+        if set(values) != {key.name for key in keys}:
+            raise _other_key(action, settings)
+        for key, max_bytes in zip(keys, (MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES), strict=False):
+            _set_key(values, key, max_bytes)
+    else:
+        for name, max_bytes in zip(values, (MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES), strict=False):
+            _check_key_value(values, name, max_bytes, action.table)
+    key_item = to_item(values)
+    placeholders = Placeholders(action.table)
+    request: dict[str, Any] = {"TableName": action.table, "Key": key_item}
+    if isinstance(action, Update):
+        request["UpdateExpression"] = _update_expression(action, placeholders)
+    if action.condition is not None:
+        request["ConditionExpression"] = placeholders.condition(action.condition)
+        request["ReturnValuesOnConditionCheckFailure"] = "NONE"
+    arguments = placeholders.arguments()
+    size = check_size(
+        {**key_item, **arguments.get("ExpressionAttributeValues", {})}, f"what is changed in a row of {action.table}"
+    )
+    return Write(
+        {_API_NAMES[type(action)]: {**request, **arguments}},
+        None,
+        None,
+        {"S": settings.consumer_name},
+        row_key(action.table, key_item),
+        size,
+        _otherwise(action),
+        action.condition is not None,
+    )
+
+
+_API_NAMES: Mapping[type, str] = {Update: "Update", Delete: "Delete", Check: "ConditionCheck"}
+
+
+def _update_expression(update: Update, placeholders: Placeholders) -> str:
+    def clause(word: str, changes: Mapping[str, Any] | None, joint: str, paths: Iterable[str]) -> str:
+        parts = []
+        for text in paths:
+            path = _changeable(Path(text), update)
+            value = joint + placeholders.value(changes[text], text) if changes is not None else ""
+            parts.append(placeholders.path(path) + value)
+        return f"{word} {', '.join(parts)}" if parts else ""
+
+    for name, number in update.add.items():
+        if isinstance(number, bool) or not isinstance(number, int | Decimal):
+            raise Rejected(
+                "value-type", f"{update.table}: {name}: only a number can be added, no {type(number).__name__}"
+            )
+    clauses = [
+        clause("SET", update.set, " = ", update.set),
+        clause("REMOVE", None, "", update.remove),
+        clause("ADD", update.add, " ", update.add),
+    ]
+    return " ".join(text for text in clauses if text)
+
+
+def _changeable(path: Path, update: Update) -> Path:
+    if path.attribute in OWN_ATTRIBUTES:
+        raise Rejected("reserved-attribute", f"{path.attribute} is written by the consumer; take another name")
+    if path.attribute in update.key:
+        raise Rejected("key-changed", f"{update.table}: {path.attribute} is a key, which no update can change")
+    return path
+
+
+# --- what both need
+
+
+def _otherwise(action: Action) -> Verdict:
+    otherwise: Otherwise | None = action.otherwise
+    if otherwise is None:
+        if action.condition is None:
+            return _ROW_EXISTS
+        return Verdict(Outcome.REJECTED, "condition-failed", f"the plan's condition on a row of {action.table}")
+    if isinstance(otherwise, Retry):
+        return Verdict(Outcome.RETRY, otherwise.why)
+    if isinstance(otherwise, Supersede):
+        return Verdict(Outcome.SUPERSEDED, otherwise.why)
+    return Verdict(Outcome.REJECTED, otherwise.reason, otherwise.detail)
+
+
+def _business_key(settings: Settings) -> list[KeyAttribute]:
+    return [settings.hash_key] if settings.range_key is None else [settings.hash_key, settings.range_key]
+
+
+def _other_key(action: Action, settings: Settings) -> InvalidPlan:
+    names = ", ".join(key.name for key in _business_key(settings))
+    return InvalidPlan(f"{type(action).__name__}({action.table!r}): the key of this table is {names}")
+
+
+def _set_key(values: dict[str, Any], key: KeyAttribute, max_bytes: int) -> None:
+    """Check a key of the business table, in place; an integer is written in decimal where the key is a string."""
+    value = values.get(key.name)
+    if value is None:
+        raise Rejected("key-missing", f"the item has no {key.name}, a key of the business table")
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if key.kind == "N":
+        if not is_integer and not isinstance(value, Decimal):
+            raise Rejected("key-wrong-type", f"{key.name} is not a number, as the business table's key is")
+        return
+    if is_integer:
+        value = values[key.name] = str(value)
+    if not isinstance(value, str):
+        raise Rejected("key-wrong-type", f"{key.name} is neither a string nor an integer")
+    _check_key_size(value, key.name, max_bytes)
+
+
+def _check_key_value(values: Mapping[str, Any], name: str, max_bytes: int, table: str) -> None:
+    """A key of a table whose key types are not known here."""
+    value = values.get(name)
+    if value is None:
+        raise Rejected("key-missing", f"{table}: the row has no {name}, a key of the table")
+    if isinstance(value, str):
+        _check_key_size(value, name, max_bytes)
+    elif isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise Rejected("key-wrong-type", f"{table}: {name} is neither a string nor a number")
+
+
+def _check_key_size(value: str, name: str, max_bytes: int) -> None:
+    if not 1 <= len(value.encode()) <= max_bytes:
+        raise Rejected("key-size", f"{name} has {len(value.encode())} UTF-8 bytes, a key takes 1 to {max_bytes}")
+
+
+def row_key(table: str, key: Item) -> Hashable:
+    """What tells the row from others; key: its key attributes. DynamoDB compares numbers by value: 1 and 1.0 are one."""
+    parts: list[tuple[str, Hashable]] = []
+    for name, value in key.items():
+        ((kind, text),) = value.items()
+        parts.append((name, Decimal(text) if kind == "N" else text))
+    return (table, *sorted(parts, key=itemgetter(0)))
+
+
+def _is_not_older(stored: AttributeValue | None, version: AttributeValue | None) -> bool:
+    """Whether the stored version is the same or newer, in DynamoDB's order: strings by their UTF-8 bytes."""
+    if stored is None or version is None or stored.keys() != version.keys():
+        return False
+    if "N" in stored:
+        return Decimal(stored["N"]) >= Decimal(version["N"])
+    return "S" in stored and stored["S"].encode() >= version["S"].encode()
+
+
+def _rendered_id(value: AttributeValue | None) -> str | None:
+    return None if value is None else value.get("S", value.get("N"))
