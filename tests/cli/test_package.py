@@ -46,7 +46,7 @@ def test_the_wheel_holds_the_command_line_and_the_library_only(wheel: Path) -> N
     assert {name.split("/")[0] for name in names} == {
         "idempotent_consumer",
         "idempotent_consumer_cli",
-        "idempotent_consumer-0.3.0.dist-info",
+        "idempotent_consumer-0.4.0.dist-info",
     }
     assert "idempotent_consumer_cli/commands/status.py" in names
     assert {"idempotent_consumer/py.typed", "idempotent_consumer_cli/py.typed"} <= set(names)
@@ -54,12 +54,12 @@ def test_the_wheel_holds_the_command_line_and_the_library_only(wheel: Path) -> N
 
 def test_the_installed_program_tells_its_version_and_its_commands(installed: Path) -> None:
     program = installed / "bin" / "idempotent-consumer"
-    assert _run(installed, str(program), "--version") == "idempotent-consumer, version 0.3.0\n"
+    assert _run(installed, str(program), "--version") == "idempotent-consumer, version 0.4.0\n"
     assert "  reconcile  Publish the notifications of events" in _run(installed, str(program), "--help")
 
 
 def test_the_package_runs_as_a_module_too(installed: Path) -> None:
-    assert _run(installed, "-m", "idempotent_consumer_cli", "--version").endswith(", version 0.3.0\n")
+    assert _run(installed, "-m", "idempotent_consumer_cli", "--version").endswith(", version 0.4.0\n")
 
 
 @pytest.mark.case("C72")

@@ -335,6 +335,18 @@ class Cloud:
         """The ledger of another consumer."""
         self._create_table(name, "event_id", "S")
 
+    def add_table(self, name: str, hash_key: str) -> None:
+        """A further table of a user's own plan, its key a string."""
+        self._create_table(name, hash_key, "S")
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a table as plain values, without what the consumer adds, in the order of their text."""
+        rows = [
+            {key: _plain(value) for key, value in row.items() if not key.startswith("event_")}
+            for row in self._scan(name)
+        ]
+        return sorted(rows, key=repr)
+
     def store(self, table: str, item: Item) -> None:
         self.real.dynamodb.put_item(TableName=table, Item=item)
 
@@ -457,6 +469,11 @@ class Cloud:
         return drained
 
 
+def _plain(value: Mapping[str, Any]) -> Any:
+    ((kind, content),) = value.items()
+    return int(content) if kind == "N" else content
+
+
 class _Client:
     """One service's client, with its calls going through the cloud."""
 
@@ -489,7 +506,7 @@ def _fifo_ids(message: Mapping[str, Any]) -> tuple[str | None, str | None]:
 
 def events_of(transaction: Mapping[str, Any]) -> list[str]:
     """The events that a transaction commits, in its order: those of its ledger rows."""
-    items = [action["Put"]["Item"] for action in transaction["TransactItems"]]
+    items = [action["Put"]["Item"] for action in transaction["TransactItems"] if "Put" in action]
     return [item["event_id"]["S"] for item in items if "status" in item and "fingerprint" in item]
 
 

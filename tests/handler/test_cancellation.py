@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,12 +16,14 @@ from botocore.exceptions import (
 
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import error_code, failed_call
-from idempotent_consumer.cancellation import Next, Refusal, read_error, read_reasons
+from idempotent_consumer.cancellation import Next, Reasons, Refusal, read_error
+from idempotent_consumer.cancellation import read_reasons as read_reasons_at
 from idempotent_consumer.commit import Commit
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import AttributeValue, Item
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.settings import WriteMode
+from idempotent_consumer.transaction import combine
 from idempotent_consumer.write import Write
 from tests.handler.support import client_error
 
@@ -58,6 +61,12 @@ def commit(event_id: str, *versions: int | None) -> Commit:
 
 
 # One, three and two actions: reasons 0, 1 to 3, 4 and 5.
+
+
+def read_reasons(commits: Sequence[Commit], answer: Reasons | None) -> list[Refusal | None]:
+    return read_reasons_at(commits, combine(commits).indexes, answer)
+
+
 THREE = [commit("a"), commit("b", None, 3), commit("c", None)]
 ACTIONS = 6
 

@@ -103,7 +103,9 @@ def test_a_decimal_that_is_no_number_is_refused(number: Decimal) -> None:
     ("value", "kind"), [(19.99, "float"), ({1}, "set"), (b"a", "bytes"), (object(), "object"), (1j, "complex")]
 )
 def test_floats_and_other_python_values_are_refused_by_name(value: object, kind: str) -> None:
-    assert rejection({"order": [value]}) == ("value-type", f"order[0]: {kind} is not a JSON type")
+    reason, detail = rejection({"order": [value]})
+    assert reason == "value-type"
+    assert detail.startswith(f"order[0]: {kind} is not a JSON type")
 
 
 def test_an_attribute_needs_a_name() -> None:

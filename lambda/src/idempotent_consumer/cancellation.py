@@ -4,7 +4,7 @@ A cancellation has a reason for each action, at the action's index; the ledger's
 its reason outranks the others. AWS does not promise to name every action that failed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -44,17 +44,29 @@ _UNDECIDED = Refusal(
 )
 
 
-def read_reasons(commits: Sequence[Commit], reasons: Reasons | None) -> list[Refusal | None]:
-    """The refusal of each event; None for one of several that no reason names, or where the reasons do not fit."""
-    if not reasons or len(reasons) != sum(commit.actions for commit in commits):
+def read_reasons(
+    commits: Sequence[Commit], indexes: Sequence[Sequence[int]], reasons: Reasons | None
+) -> list[Refusal | None]:
+    """The refusal of each event; None for one of several that no reason names, or where the reasons do not fit.
+
+    indexes: those of each event's reasons, as `transaction.combine` gives them.
+    """
+    if not reasons or len(reasons) != 1 + max(map(max, indexes)) or _is_shared(_never(reasons), indexes):
         refusals: list[Refusal | None] = [None] * len(commits)
     else:
-        refusals = []
-        start = 0
-        for commit in commits:
-            refusals.append(_read(commit, reasons[start : start + commit.actions]))
-            start += commit.actions
+        refusals = [
+            _read(commit, [reasons[index] for index in own]) for commit, own in zip(commits, indexes, strict=True)
+        ]
     return refusals if len(commits) > 1 else [refusals[0] or _UNDECIDED]
+
+
+def _never(reasons: Reasons) -> set[int]:
+    return {index for index, reason in enumerate(reasons) if reason.get("Code") in _CAN_NEVER_SUCCEED}
+
+
+def _is_shared(failed: Set[int], indexes: Sequence[Sequence[int]]) -> bool:
+    """Whether several events have a part in one of these actions: then it is not said whose is the one that failed."""
+    return any(sum(index in own for own in indexes) > 1 for index in failed)
 
 
 def read_error(commits: Sequence[Commit], code: str, verdict: Verdict) -> list[Refusal | None]:

@@ -48,9 +48,9 @@ class Commit:
         return frozenset((kind, action["TableName"]) for each in self.writes for kind, action in each.action.items())
 
     @property
-    def rows(self) -> list[Hashable]:
-        """What it writes: one transaction takes each row once."""
-        return [self.event.id, *(write.key for write in self.writes)]
+    def rows(self) -> list[tuple[Hashable, Hashable]]:
+        """The rows that it needs, each with what `Write.sharing` says: one transaction takes a row once."""
+        return [(self.event.id, None), *((write.key, write.sharing) for write in self.writes)]
 
     def transaction(self) -> list[dict[str, Any]]:
         """The actions of `TransactWriteItems`; the ledger's is the first."""
@@ -92,8 +92,7 @@ def prepare(event: Event, plan: Plan, message_id: str, now_ms: int, settings: Se
     ledger_item = {**identity, **(_pending_attributes(event, rendered) if rendered else sent)}
     size = check_size(ledger_item, "the ledger row")
     writes = [prepare_write(action, event, now_ms, settings) for action in plan.writes]
-    if len(writes) > 1 and len({write.key for write in writes}) < len(writes):
-        raise Rejected("row-written-twice", "two writes of the plan are of one row; a transaction takes one of each")
+    _check_rows(writes)
     size += sum([write.size for write in writes])
     if size > _MAX_BYTES:
         raise Rejected("transaction-too-large", f"all rows are {size} bytes, a transaction takes {_MAX_BYTES}")
@@ -106,6 +105,14 @@ def prepare(event: Event, plan: Plan, message_id: str, now_ms: int, settings: Se
         notification=rendered,
         size=size,
     )
+
+
+def _check_rows(writes: Sequence[Write]) -> None:
+    seen: dict[Hashable, Hashable] = {}
+    for write in writes:
+        if write.key in seen and (write.sharing is None or seen[write.key] != write.sharing):
+            raise Rejected("row-written-twice", "two writes of the plan are of one row")
+        seen[write.key] = write.sharing
 
 
 def sent_attributes(now_ms: int, ttl_window_seconds: int) -> Item:

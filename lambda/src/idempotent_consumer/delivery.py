@@ -27,7 +27,8 @@ class Work:
 
     event: None where the body holds none. commit: once it is planned. if_unknown: the verdict where the ledger, read
     as `reading` says, does not know the event; None: it is committed. attempts: transactions that failed for its sake.
-    largest_group: how many events its next transaction may hold; None: as many as fit.
+    largest_group: how many events its next transaction may hold; None: as many as fit. awaits_row: a condition of it
+    says that a row has not arrived yet, which one behind it may write.
     """
 
     message: Message
@@ -38,6 +39,7 @@ class Work:
     if_unknown: Verdict | None = None
     attempts: int = 0
     largest_group: int | None = None
+    awaits_row: bool = False
 
     @property
     def event_id(self) -> str | None:

@@ -141,6 +141,7 @@ def _refuse(work: Work, refusal: Refusal, group_size: int) -> None:
         return
     work.attempts += 1
     work.largest_group = smaller_group(group_size)
+    work.awaits_row = refusal.next is Next.ONCE_MORE
     is_last = work.attempts >= (AWAITING_ATTEMPTS if refusal.next is Next.ONCE_MORE else ATTEMPTS)
     if refusal.next is Next.ASK_AND_AGAIN:
         work.reading = Reading.NEEDED

@@ -15,7 +15,8 @@ def next_group(window: Sequence[Work]) -> list[Work]:
     """The events of the next transaction, in the order of the queue; empty where none is ready.
 
     Those whose transactions have failed least come first: what others wait for must not hold them up. An event never
-    overtakes one that writes the same row, nor, on FIFO, an earlier one of its message group.
+    overtakes one that writes the same row, unless the two share it or the other awaits it, nor, on FIFO, an earlier one
+    of its message group.
     """
     for attempts in sorted({work.attempts for work in window if not work.is_decided}):
         group = _pick(window, attempts)
@@ -31,7 +32,7 @@ def smaller_group(size: int) -> int:
 
 def _pick(window: Sequence[Work], most_attempts: int) -> list[Work]:
     group: list[Work] = []
-    rows: set[Hashable] = set()
+    rows: dict[Hashable, Hashable] = {}
     closed: set[str] = set()
     actions, size, room = 0, 0, MAX_EVENTS
     for work in window:
@@ -39,19 +40,22 @@ def _pick(window: Sequence[Work], most_attempts: int) -> list[Work]:
             continue
         commit, message_group = work.commit, work.message.group
         room_with_it = min(room, work.largest_group or room)
-        if (
+        is_picked = (
             commit is not None
             and work.reading is Reading.NONE
             and work.attempts <= most_attempts
             and message_group not in closed
-            and rows.isdisjoint(commit.rows)
+            and not any(row in rows and (sharing is None or rows[row] != sharing) for row, sharing in commit.rows)
             and len(group) < room_with_it
             and (not group or actions + commit.actions <= MAX_ACTIONS)  # one that no transaction can hold
             and (not group or size + commit.size <= MAX_BYTES)  # goes alone, and DynamoDB says so
-        ):
+        )
+        if commit is not None and is_picked:
             group.append(work)
             actions, size, room = actions + commit.actions, size + commit.size, room_with_it
         elif message_group is not None:
             closed.add(message_group)
-        rows.update(commit.rows if commit is not None else [work.event.id])
+        claims_all = is_picked or not work.awaits_row
+        for row, sharing in commit.rows if commit is not None and claims_all else [(work.event.id, None)]:
+            rows[row] = sharing if rows.get(row, sharing) == sharing else None
     return group

@@ -45,7 +45,8 @@ def to_attribute_value(value: Any, path: str, depth: int = 1) -> AttributeValue:
         return {"M": {k: to_attribute_value(v, f"{path}.{k}", depth + 1) for k, v in _named(value, path)}}
     if isinstance(value, list | tuple):
         return {"L": [to_attribute_value(v, f"{path}[{i}]", depth + 1) for i, v in enumerate(value)]}
-    raise Rejected("value-type", f"{path}: {type(value).__name__} is not a JSON type")
+    hint = ": use Decimal, from text" if isinstance(value, float) else ""
+    raise Rejected("value-type", f"{path}: {type(value).__name__} is not a JSON type{hint}")
 
 
 def item_bytes(item: Item) -> int:

@@ -17,6 +17,7 @@ from idempotent_consumer.cancellation import Refusal, read_error, read_reasons
 from idempotent_consumer.commit import Commit
 from idempotent_consumer.items import Item
 from idempotent_consumer.side_by_side import SideBySide
+from idempotent_consumer.transaction import combine
 
 MAX_STATEMENTS = 25
 
@@ -41,14 +42,15 @@ class Ledger:
         The SDK gives each call a token of its own and keeps it over its own attempts; a token derived from the
         events would fail once the same event is sent with another time stamp.
         """
+        transaction = combine(commits)
         try:
-            self._dynamodb.transact_write_items(
-                TransactItems=[action for commit in commits for action in commit.transaction()]
-            )
+            self._dynamodb.transact_write_items(TransactItems=transaction.actions)
         except CALL_ERRORS as error:
             code = error_code(error)
             if code == "TransactionCanceledException":
-                return read_reasons(commits, getattr(error, "response", {}).get("CancellationReasons"))
+                return read_reasons(
+                    commits, transaction.indexes, getattr(error, "response", {}).get("CancellationReasons")
+                )
             return read_error(commits, code, failed_call(error, "TransactWriteItems"))
         return []
 

@@ -23,6 +23,7 @@ from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.settings import KeyAttribute, Settings, WriteMode
 
 OWN_ATTRIBUTES = frozenset({"event_id", "event_fingerprint", "event_consumer", "event_committed_at", "event_version"})
+_SUMMABLE_DIGITS = 18
 _ROW_EXISTS = Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stored that must not be overwritten")
 
 
@@ -32,7 +33,8 @@ class Write:
 
     mode, version: of a Put. key: the same for two writes of one row. size: bytes of the row, or of what is changed in
     it. otherwise: what it means that the plan's condition fails, or that an inserted row is stored already.
-    is_conditional: it can be refused where no row is.
+    is_conditional: it can be refused where no row is. sharing: writes of one row that have the same go as one action of
+    a transaction; None: no transaction takes it and another one of its row.
     """
 
     action: Mapping[str, Any]
@@ -43,6 +45,7 @@ class Write:
     size: int = 0
     otherwise: Verdict = _ROW_EXISTS
     is_conditional: bool = False
+    sharing: Hashable = None
 
 
 def prepare_write(action: Action, event: Event, now_ms: int, settings: Settings) -> Write:
@@ -209,7 +212,6 @@ def _keyed(action: Update | Delete | Check, settings: Settings) -> Write:
         request["UpdateExpression"] = _update_expression(action, placeholders)
     if action.condition is not None:
         request["ConditionExpression"] = placeholders.condition(action.condition)
-        request["ReturnValuesOnConditionCheckFailure"] = "NONE"
     arguments = placeholders.arguments()
     size = check_size(
         {**key_item, **arguments.get("ExpressionAttributeValues", {})}, f"what is changed in a row of {action.table}"
@@ -223,6 +225,7 @@ def _keyed(action: Update | Delete | Check, settings: Settings) -> Write:
         size,
         _otherwise(action),
         action.condition is not None,
+        _sharing(action, request, arguments),
     )
 
 
@@ -249,6 +252,21 @@ def _update_expression(update: Update, placeholders: Placeholders) -> str:
         clause("ADD", update.add, " ", update.add),
     ]
     return " ".join(text for text in clauses if text)
+
+
+def _sharing(action: Update | Delete | Check, request: Mapping[str, Any], arguments: Mapping[str, Any]) -> Hashable:
+    """Many events may add to one counter, or ask the same of one row: they need not wait for each other."""
+    if isinstance(action, Check):
+        return request["ConditionExpression"], repr(arguments)
+    if not isinstance(action, Update) or action.set or action.remove or action.condition is not None:
+        return None
+    return tuple(action.add) if all(_is_summable(number) for number in action.add.values()) else None
+
+
+def _is_summable(number: int | Decimal) -> bool:
+    """Whether as many as a transaction holds can be added up within DynamoDB's 38 digits."""
+    exponent = Decimal(number).as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -_SUMMABLE_DIGITS and abs(number) < 10**_SUMMABLE_DIGITS
 
 
 def _changeable(path: Path, update: Update) -> Path:
@@ -318,7 +336,7 @@ def _check_key_size(value: str, name: str, max_bytes: int) -> None:
 
 
 def row_key(table: str, key: Item) -> Hashable:
-    """What tells the row from others; key: its key attributes. DynamoDB compares numbers by value: 1 and 1.0 are one."""
+    """What tells the row of these key attributes from others. DynamoDB compares numbers by value: 1 and 1.0 are one."""
     parts: list[tuple[str, Hashable]] = []
     for name, value in key.items():
         ((kind, text),) = value.items()
