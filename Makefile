@@ -62,7 +62,7 @@ prerequisites:
 	    "Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -m local.terraform
 
-$(READY): requirements-dev.txt | prerequisites
+$(READY): requirements-dev.txt pyproject.toml | prerequisites
 	@echo "Making .venv from requirements-dev.txt, once: this takes about a minute…"
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv || { \
