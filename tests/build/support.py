@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import botocore
+import pytest
+
+from idempotent_consumer_build import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,9 +46,56 @@ FUNCTION_ENVIRONMENT = {
 }
 
 
-def run(builder: ModuleType, wheels: Path, *arguments: str) -> int:
-    code: int = builder.main(["--wheels", str(wheels), *arguments])
-    return code
+def run(wheels: Path, *arguments: str) -> int:
+    return cli.main(["--wheels", str(wheels), *arguments])
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A folder of a user's code, the wheels at hand, and the zip that is built of them."""
+
+    root: Path
+    source: Path
+    wheels: Path
+    output: Path
+
+    def write(self, name: str, content: str | bytes = "") -> Path:
+        """Puts a file into the user's folder."""
+        path = self.source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def build(self, *arguments: str) -> int:
+        return run(self.wheels, "--source", str(self.source), "--output", str(self.output), *arguments)
+
+    def contents(self) -> dict[str, bytes]:
+        with zipfile.ZipFile(self.output) as opened:
+            return {name: opened.read(name) for name in opened.namelist()}
+
+    def added(self) -> list[str]:
+        """The members that come neither from the library nor from its requirements, without the bytecode."""
+        own = ("idempotent_consumer/", "aws_xray_sdk", "wrapt", "licenses/aws_xray_sdk-", "licenses/wrapt-")
+        return [name for name in self.contents() if not name.startswith(own) and not name.endswith(".pyc")]
+
+    def wheel(
+        self,
+        name: str,
+        version: str,
+        files: Mapping[str, str | bytes],
+        *,
+        tag: str = "py3-none-any",
+        metadata: Sequence[str] = (),
+    ) -> Path:
+        """Puts a wheel beside those of the library. metadata: further lines of its METADATA."""
+        path = self.wheels / f"{name}-{version}-{tag}.whl"
+        lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *metadata, ""]
+        with zipfile.ZipFile(path, "w") as opened:
+            for member, content in files.items():
+                opened.writestr(member, content)
+            opened.writestr(f"{name}-{version}.dist-info/METADATA", "\n".join(lines))
+            opened.writestr(f"{name}-{version}.dist-info/RECORD", "")
+        return path
 
 
 def names_in(archive: Path) -> list[str]:
@@ -93,3 +144,9 @@ def runtime_packages(target: Path) -> Path:
     for name in RUNTIME:
         (target / name).symlink_to(installed / name)
     return target
+
+
+def without_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)

@@ -8,10 +8,10 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from idempotent_consumer_build import archive, bytecode, make
 from tests.build.support import FUNCTION_ENVIRONMENT, copy_of_the_sources, rewrite, run, runtime_packages
 
 DOC = "wrapt/__pycache__/doc.cpython-313.pyc"
@@ -87,10 +87,9 @@ def test_the_default_runtime_runs_the_bytecode_and_the_others_the_sources(
 # --- the same on each machine ---
 
 
-def test_bytecode_depends_neither_on_the_hash_seed_nor_on_what_is_compiled_beside_it(
-    bytecode: ModuleType, runtime_python: str
-) -> None:
+def test_bytecode_depends_neither_on_the_hash_seed_nor_on_what_is_compiled_beside_it(runtime_python: str) -> None:
     python = bytecode.find_python()
+    assert python is not None
 
     # Each run of the compiler has a hash seed of its own.
     together = [bytecode.compiled(SOURCES, python) for _ in range(3)]
@@ -107,8 +106,11 @@ def test_bytecode_depends_neither_on_the_hash_seed_nor_on_what_is_compiled_besid
     assert together[0] == together[1] == together[2] == alone
 
 
-def test_bytecode_keeps_docstrings_and_assertions(bytecode: ModuleType, runtime_python: str) -> None:
-    compiled = bytecode.compiled(SOURCES, bytecode.find_python())["orders/__pycache__/plan.cpython-313.pyc"]
+def test_bytecode_keeps_docstrings_and_assertions(runtime_python: str) -> None:
+    python = bytecode.find_python()
+    assert python is not None
+
+    compiled = bytecode.compiled(SOURCES, python)["orders/__pycache__/plan.cpython-313.pyc"]
 
     script = "import marshal, sys; exec(marshal.loads(sys.stdin.buffer.read()[16:])); print(__doc__); Plan.total = 0; "
     done = subprocess.run(
@@ -123,9 +125,9 @@ def test_bytecode_keeps_docstrings_and_assertions(bytecode: ModuleType, runtime_
 
 
 def test_check_without_the_compiler_says_so_and_passes(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, capsys: pytest.CaptureFixture[str], no_compiler: str
+    wheels: Path, fresh_zip: Path, capsys: pytest.CaptureFixture[str], no_compiler: str
 ) -> None:
-    assert run(builder, wheels, "--check", "--output", str(fresh_zip)) == 0
+    assert run(wheels, "--check", "--output", str(fresh_zip)) == 0
 
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("up to date: ")
@@ -135,12 +137,12 @@ def test_check_without_the_compiler_says_so_and_passes(
 
 
 def test_check_without_the_compiler_does_not_read_the_bytecode(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, tmp_path: Path, no_compiler: str
+    wheels: Path, fresh_zip: Path, tmp_path: Path, no_compiler: str
 ) -> None:
     tampered = tmp_path / "tampered.zip"
     rewrite(fresh_zip, tampered, tamper=lambda info, data: data + b"?" if info.filename == DOC else data)
 
-    assert run(builder, wheels, "--check", "--output", str(tampered)) == 0
+    assert run(wheels, "--check", "--output", str(tampered)) == 0
 
 
 def other_source(info: zipfile.ZipInfo, data: bytes) -> bytes | None:
@@ -172,7 +174,6 @@ def without_source(info: zipfile.ZipInfo, data: bytes) -> bytes | None:
     ids=["other source", "other kind of bytecode", "no bytecode", "bytecode without source"],
 )
 def test_check_without_the_compiler_still_refuses_all_else(
-    builder: ModuleType,
     wheels: Path,
     fresh_zip: Path,
     tmp_path: Path,
@@ -184,7 +185,7 @@ def test_check_without_the_compiler_still_refuses_all_else(
     tampered = tmp_path / "tampered.zip"
     rewrite(fresh_zip, tampered, tamper=tamper)
 
-    assert run(builder, wheels, "--check", "--output", str(tampered)) == 1
+    assert run(wheels, "--check", "--output", str(tampered)) == 1
 
     said = capsys.readouterr()
     assert said.err.splitlines()[1:-1] == lines
@@ -192,14 +193,14 @@ def test_check_without_the_compiler_still_refuses_all_else(
 
 
 def test_check_takes_no_other_release_than_the_one_that_compiled_the_zip(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = tmp_path / "elsewhere.zip"
     rewrite(fresh_zip, elsewhere, tamper=lambda info, data: data + b"?" if info.filename == DOC else data)
     with zipfile.ZipFile(elsewhere, "a") as opened:
         opened.comment = b"bytecode: Python 3.13.99"
 
-    assert run(builder, wheels, "--check", "--output", str(elsewhere)) == 0
+    assert run(wheels, "--check", "--output", str(elsewhere)) == 0
 
     assert capsys.readouterr().out.splitlines()[1:] == [
         "not compared: the bytecode, since Python 3.13.99, which compiled it, is not on this machine"
@@ -208,23 +209,23 @@ def test_check_takes_no_other_release_than_the_one_that_compiled_the_zip(
 
 @pytest.mark.parametrize("comment", [b"", b"bytecode: Python 3.12.1", b"bytecode: Python 3.130.1", b"\xff"])
 def test_a_zip_that_names_no_release_of_the_runtime_is_compared_with_any(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, tmp_path: Path, comment: bytes
+    wheels: Path, fresh_zip: Path, tmp_path: Path, comment: bytes
 ) -> None:
     unnamed = tmp_path / "unnamed.zip"
     rewrite(fresh_zip, unnamed, tamper=lambda info, data: data + b"?" if info.filename == DOC else data)
     with zipfile.ZipFile(unnamed, "a") as opened:
         opened.comment = comment
 
-    assert run(builder, wheels, "--check", "--output", str(unnamed)) == 1
+    assert run(wheels, "--check", "--output", str(unnamed)) == 1
 
 
 # --- the build ---
 
 
 def test_a_build_without_the_compiler_ends_with_a_message_and_writes_nothing(
-    builder: ModuleType, wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], no_compiler: str
+    wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], no_compiler: str
 ) -> None:
-    assert run(builder, wheels, "--output", str(tmp_path / "never.zip")) == 2
+    assert run(wheels, "--output", str(tmp_path / "never.zip")) == 2
 
     assert capsys.readouterr().err.splitlines() == [
         "cannot build: the zip ships bytecode of Python 3.13, the function's default runtime, which is not on this "
@@ -236,7 +237,7 @@ def test_a_build_without_the_compiler_ends_with_a_message_and_writes_nothing(
 
 
 def test_a_build_by_another_release_that_compiles_the_same_leaves_the_zip_alone(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = tmp_path / "elsewhere.zip"
     shutil.copyfile(fresh_zip, elsewhere)
@@ -244,7 +245,7 @@ def test_a_build_by_another_release_that_compiles_the_same_leaves_the_zip_alone(
         opened.comment = b"bytecode: Python 3.13.99"
     before = elsewhere.read_bytes()
 
-    assert run(builder, wheels, "--output", str(elsewhere)) == 0
+    assert run(wheels, "--output", str(elsewhere)) == 0
 
     assert capsys.readouterr().out.startswith("up to date: ")
     assert elsewhere.read_bytes() == before
@@ -268,7 +269,7 @@ def test_a_source_that_does_not_compile_is_refused_by_name(wheels: Path, tmp_pat
 
 
 @pytest.fixture
-def machine(bytecode: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
     """A machine without Pythons, to which scripts that answer like one are added."""
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -284,15 +285,13 @@ def machine(bytecode: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return add
 
 
-def test_a_machine_without_the_runtimes_python_has_no_compiler(
-    bytecode: ModuleType, machine: Callable[[str, str], Path]
-) -> None:
+def test_a_machine_without_the_runtimes_python_has_no_compiler(machine: Callable[[str, str], Path]) -> None:
     machine("bin/python3.12", "echo CPython 3.12.1")
 
     assert bytecode.find_python() is None
 
 
-def test_the_compiler_on_the_path_is_found(bytecode: ModuleType, machine: Callable[[str, str], Path]) -> None:
+def test_the_compiler_on_the_path_is_found(machine: Callable[[str, str], Path]) -> None:
     path = machine("bin/python3.13", "echo CPython 3.13.7")
 
     assert bytecode.find_python() == bytecode.Python(str(path), "3.13.7")
@@ -300,17 +299,13 @@ def test_the_compiler_on_the_path_is_found(bytecode: ModuleType, machine: Callab
     assert bytecode.find_python("3.13.70") is None
 
 
-def test_a_release_is_not_taken_for_one_whose_number_begins_like_it(
-    bytecode: ModuleType, machine: Callable[[str, str], Path]
-) -> None:
+def test_a_release_is_not_taken_for_one_whose_number_begins_like_it(machine: Callable[[str, str], Path]) -> None:
     machine("bin/python3.13", "echo CPython 3.13.10")
 
     assert bytecode.find_python("3.13.1") is None
 
 
-def test_one_of_pyenvs_is_found_behind_a_shim_that_does_not_run(
-    bytecode: ModuleType, machine: Callable[[str, str], Path]
-) -> None:
+def test_one_of_pyenvs_is_found_behind_a_shim_that_does_not_run(machine: Callable[[str, str], Path]) -> None:
     machine("bin/python3.13", "echo 'pyenv: python3.13: command not found' >&2; exit 127")
     machine("pyenv/versions/3.13.1/bin/python3.13", "echo CPython 3.13.1")
     wanted = machine("pyenv/versions/3.13.4/bin/python3.13", "echo CPython 3.13.4")
@@ -320,7 +315,7 @@ def test_one_of_pyenvs_is_found_behind_a_shim_that_does_not_run(
 
 @pytest.mark.parametrize("answer", ["echo CPythont 3.13.1", "echo CPythond 3.13.1", "echo PyPy 3.13.1"])
 def test_a_python_of_another_build_does_not_compile_for_the_runtime(
-    bytecode: ModuleType, machine: Callable[[str, str], Path], answer: str
+    machine: Callable[[str, str], Path], answer: str
 ) -> None:
     machine("bin/python3.13", answer)
 
@@ -331,10 +326,11 @@ def test_a_python_of_another_build_does_not_compile_for_the_runtime(
 
 
 @pytest.fixture
-def no_compiler(builder: ModuleType, fresh_zip: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def no_compiler(fresh_zip: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Takes the compiler away once the zip is built; the release of it."""
-    release: str = builder.compiled_by(fresh_zip)
-    monkeypatch.setattr(builder, "find_python", lambda version="": None)
+    release = archive.compiled_by(fresh_zip)
+    assert release is not None
+    monkeypatch.setattr(make, "find_python", lambda version="": None)
     return release
 
 

@@ -11,10 +11,16 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from idempotent_consumer_build import archive, locked
+from idempotent_consumer_build.bytecode import bytecode_name
+from idempotent_consumer_build.collisions import merged
+from idempotent_consumer_build.library import library_part, requirement_parts
+from idempotent_consumer_build.problem import CannotBuild
+from idempotent_consumer_build.sources import library_files
+from idempotent_consumer_build.wheels import wheel_files
 from tests.build.support import (
     FUNCTION_ENVIRONMENT,
     ROOT,
@@ -24,6 +30,7 @@ from tests.build.support import (
     run,
     runtime_packages,
     unpacked_read_only,
+    without_an_index,
 )
 
 # --- the same on each machine ---
@@ -31,7 +38,7 @@ from tests.build.support import (
 
 @pytest.mark.case("T08")
 def test_another_folder_umask_locale_and_clock_give_the_same_members(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, tmp_path: Path
+    wheels: Path, fresh_zip: Path, tmp_path: Path
 ) -> None:
     elsewhere = copy_of_the_sources(tmp_path / "Zweit kopie")
     for path in elsewhere.rglob("*"):
@@ -57,7 +64,7 @@ def test_another_folder_umask_locale_and_clock_give_the_same_members(
     )
 
     assert done.returncode == 0, done.stderr
-    assert builder.entries(output) == builder.entries(fresh_zip)
+    assert archive.entries(output) == archive.entries(fresh_zip)
     assert stat.S_IMODE(output.stat().st_mode) == 0o644
     assert list((tmp_path / "scratch").iterdir()) == []
 
@@ -74,13 +81,13 @@ def test_members_are_sorted_and_carry_one_time_and_one_mode(committed_zip: Path)
 
 
 def test_a_build_that_changes_no_member_leaves_the_file_alone(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     compressed_elsewhere = tmp_path / "other-zlib.zip"
     rewrite(fresh_zip, compressed_elsewhere, level=1)
     before = compressed_elsewhere.read_bytes()
 
-    assert run(builder, wheels, "--output", str(compressed_elsewhere)) == 0
+    assert run(wheels, "--output", str(compressed_elsewhere)) == 0
 
     assert capsys.readouterr().out.startswith("up to date: ")
     assert compressed_elsewhere.read_bytes() == before != fresh_zip.read_bytes()
@@ -91,11 +98,11 @@ def test_a_build_that_changes_no_member_leaves_the_file_alone(
 
 @pytest.mark.case("T08")
 def test_check_passes_for_the_committed_zip(
-    builder: ModuleType, wheels: Path, committed_zip: Path, capsys: pytest.CaptureFixture[str]
+    wheels: Path, committed_zip: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = committed_zip.read_bytes()
 
-    assert run(builder, wheels, "--check") == 0, capsys.readouterr().err
+    assert run(wheels, "--check") == 0, capsys.readouterr().err
 
     assert capsys.readouterr().out.startswith("up to date: ")
     assert committed_zip.read_bytes() == before
@@ -141,7 +148,6 @@ def today(info: zipfile.ZipInfo, data: bytes) -> bytes | None:
     ids=["content", "missing", "mode", "time", "stale bytecode", "missing bytecode"],
 )
 def test_check_names_the_member_that_was_changed(
-    builder: ModuleType,
     wheels: Path,
     fresh_zip: Path,
     tmp_path: Path,
@@ -152,13 +158,13 @@ def test_check_names_the_member_that_was_changed(
     tampered = tmp_path / "tampered.zip"
     rewrite(fresh_zip, tampered, tamper=tamper)
 
-    assert run(builder, wheels, "--check", "--output", str(tampered)) == 1
+    assert run(wheels, "--check", "--output", str(tampered)) == 1
 
     assert capsys.readouterr().err.splitlines()[1:-1] == [line]
 
 
 def test_check_names_added_members(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tampered = tmp_path / "tampered.zip"
     shutil.copyfile(fresh_zip, tampered)
@@ -166,7 +172,7 @@ def test_check_names_added_members(
         opened.writestr("idempotent_consumer/backdoor.py", "print('hello')\n")
         opened.writestr("idempotent_consumer/__pycache__/sourceless.cpython-313.pyc", b"")
 
-    assert run(builder, wheels, "--check", "--output", str(tampered)) == 1
+    assert run(wheels, "--check", "--output", str(tampered)) == 1
 
     assert capsys.readouterr().err.splitlines()[1:-1] == [
         "  extra    idempotent_consumer/__pycache__/sourceless.cpython-313.pyc",
@@ -175,26 +181,26 @@ def test_check_names_added_members(
 
 
 def test_check_fails_for_another_order(
-    builder: ModuleType, wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wheels: Path, fresh_zip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shuffled = tmp_path / "shuffled.zip"
     rewrite(fresh_zip, shuffled, reverse=True)
 
-    assert run(builder, wheels, "--check", "--output", str(shuffled)) == 1
+    assert run(wheels, "--check", "--output", str(shuffled)) == 1
 
     assert "  order    the members are not sorted" in capsys.readouterr().err
 
 
 def test_check_fails_for_a_zip_that_is_not_there_or_is_none(
-    builder: ModuleType, wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "consumer.zip"
-    assert run(builder, wheels, "--check", "--output", str(target)) == 1
+    assert run(wheels, "--check", "--output", str(target)) == 1
     assert "  missing  consumer.zip itself" in capsys.readouterr().err.splitlines()
     assert not target.exists()
 
     target.write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
-    assert run(builder, wheels, "--check", "--output", str(target)) == 1
+    assert run(wheels, "--check", "--output", str(target)) == 1
     assert "  broken   consumer.zip itself: File is not a zip file" in capsys.readouterr().err.splitlines()
 
 
@@ -252,9 +258,10 @@ def test_the_zip_holds_the_library_and_the_tracing_sdk_and_nothing_else(committe
 
 
 def test_each_module_of_the_library_is_in_the_zip_with_its_bytecode(committed_zip: Path) -> None:
-    package = ROOT / "lambda" / "src"
-    modules = {path.relative_to(package).as_posix() for path in package.rglob("*.py")}
-    bytecode = {f"idempotent_consumer/__pycache__/{Path(name).stem}.cpython-313.pyc" for name in modules}
+    source = ROOT / "lambda" / "src"
+    modules = {path.relative_to(source).as_posix() for path in source.rglob("idempotent_consumer/**/*.py")}
+    modules = {name for name in modules if not name.startswith("idempotent_consumer/testing/")}
+    bytecode = {bytecode_name(name) for name in modules}
 
     assert {name for name in names_in(committed_zip) if name.startswith("idempotent_consumer/")} == modules | bytecode
     assert "idempotent_consumer/handler.py" in modules
@@ -277,9 +284,9 @@ def test_the_zip_stays_within_its_size(committed_zip: Path) -> None:
     assert committed_zip.stat().st_size <= 650_000
 
 
-def test_tests_run_on_the_versions_that_the_zip_holds(builder: ModuleType) -> None:
+def test_tests_run_on_the_versions_that_the_zip_holds() -> None:
     pinned = (ROOT / "requirements-dev.txt").read_text("utf-8").splitlines()
-    shipped = [f"{locked.name}=={locked.version}" for locked in builder.read_requirements(builder.REQUIREMENTS)]
+    shipped = [f"{locked.name}=={locked.version}" for locked in locked.read_requirements(locked.REQUIREMENTS)]
 
     assert shipped == ["aws-xray-sdk==2.15.0", "wrapt==2.5.2"]
     assert set(shipped) <= {line.split()[0] for line in pinned if line.strip()}
@@ -367,7 +374,7 @@ def test_a_file_that_does_not_belong_into_the_zip_is_refused(
     assert not (elsewhere / "dist").exists()
 
 
-def test_leftovers_of_tools_stay_out_of_the_zip(builder: ModuleType, tmp_path: Path) -> None:
+def test_leftovers_of_tools_and_the_test_kit_stay_out_of_the_zip(tmp_path: Path) -> None:
     package = tmp_path / "idempotent_consumer"
     for name in (
         "__init__.py",
@@ -377,47 +384,47 @@ def test_leftovers_of_tools_stay_out_of_the_zip(builder: ModuleType, tmp_path: P
         "plan.pyc",
         "__pycache__/x.pyc",
         ".cache/y.py",
+        "testing/__init__.py",
+        "testing/sample.txt",
     ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_bytes(b"")
 
-    assert sorted(name for name, _ in builder.package_files(package)) == [
+    assert sorted(name for name, _ in library_files(package)) == [
         "idempotent_consumer/__init__.py",
         "idempotent_consumer/plan.py",
     ]
 
 
-def test_a_wheel_with_another_hash_is_not_used(
-    builder: ModuleType, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wheel_with_another_hash_is_not_used(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "wheels"
     shutil.copytree(wheels, folder)
     forged = next(folder.glob("wrapt-*.whl"))
     forged.write_bytes(forged.read_bytes() + b"\0")
     without_an_index(monkeypatch)
 
-    with pytest.raises(builder.CannotBuild, match="pip could not fetch the wheels"):
-        builder.locked_wheels(builder.REQUIREMENTS, folder)
+    with pytest.raises(CannotBuild, match="pip could not fetch the wheels"):
+        locked.locked_wheels(locked.REQUIREMENTS, folder)
 
 
 def test_a_new_version_needs_a_new_hash_even_where_the_old_wheel_lies_at_hand(
-    builder: ModuleType, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requirements = tmp_path / "requirements.txt"
-    text = builder.REQUIREMENTS.read_text("utf-8")
+    text = locked.REQUIREMENTS.read_text("utf-8")
     requirements.write_text(text.replace("wrapt==2.5.2", "wrapt==2.5.1"), "utf-8")
     without_an_index(monkeypatch)
 
-    with pytest.raises(builder.CannotBuild, match="pip could not fetch the wheels"):
-        builder.locked_wheels(requirements, wheels)
+    with pytest.raises(CannotBuild, match="pip could not fetch the wheels"):
+        locked.locked_wheels(requirements, wheels)
 
 
 def test_an_index_out_of_reach_ends_with_a_message_and_exit_code_two(
-    builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without_an_index(monkeypatch)
 
-    assert run(builder, tmp_path / "empty", "--output", str(tmp_path / "never.zip")) == 2
+    assert run(tmp_path / "empty", "--output", str(tmp_path / "never.zip")) == 2
 
     error = capsys.readouterr().err
     assert error.startswith("cannot build: pip could not fetch the wheels of ")
@@ -435,37 +442,30 @@ def test_an_index_out_of_reach_ends_with_a_message_and_exit_code_two(
         "wrapt==2.5.2 ; python_version > '3' --hash=sha256:" + "0" * 64,
     ],
 )
-def test_a_requirement_without_version_and_hash_is_refused(builder: ModuleType, tmp_path: Path, line: str) -> None:
+def test_a_requirement_without_version_and_hash_is_refused(tmp_path: Path, line: str) -> None:
     requirements = tmp_path / "requirements.txt"
     requirements.write_text(f"# a comment\n\n{line}\n", "utf-8")
 
-    with pytest.raises(builder.CannotBuild, match="expected name==version --hash=sha256:"):
-        builder.read_requirements(requirements)
+    with pytest.raises(CannotBuild, match="expected name==version --hash=sha256:"):
+        locked.read_requirements(requirements)
 
 
-def test_a_wheel_without_a_licence_is_refused(builder: ModuleType, tmp_path: Path) -> None:
+def test_a_wheel_without_a_licence_is_refused(tmp_path: Path) -> None:
     wheel = tmp_path / "nameless-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as opened:
         opened.writestr("nameless.py", "")
         opened.writestr("nameless-1.0.dist-info/METADATA", "Name: nameless\n")
 
-    with pytest.raises(builder.CannotBuild, match="holds no licence file to pass on"):
-        list(builder.wheel_files(wheel))
+    with pytest.raises(CannotBuild, match="holds no licence file to pass on"):
+        list(wheel_files(wheel))
 
 
-def test_one_name_from_two_places_is_refused(builder: ModuleType, wheels: Path, tmp_path: Path) -> None:
+def test_one_name_from_two_places_is_refused(wheels: Path, tmp_path: Path) -> None:
     package = tmp_path / "wrapt"
     package.mkdir()
     (package / "__init__.py").write_bytes(b"")
 
-    with pytest.raises(builder.CannotBuild, match=r"wrapt/__init__\.py comes from two places"):
-        builder.collect([package], builder.REQUIREMENTS, wheels)
+    parts = [library_part(package), *requirement_parts(locked.locked_wheels(locked.REQUIREMENTS, wheels))]
 
-
-# --- tools of the tests ---
-
-
-def without_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    with pytest.raises(CannotBuild, match=r"wrapt/__init__\.py of wrapt 2\.5\.2, .* collides with wrapt/__init__"):
+        merged(parts, "3.13")

@@ -81,14 +81,15 @@ def render(
     None without a notification. Raises Rejected: `notification-empty`, `notification-characters`,
     `notification-attribute`, `notification-too-large`, `number-out-of-range`.
     """
-    numbers = range(1, len(notifications) + 1) if len(notifications) > 1 else (None,)
-    rendered = [
+    if not notifications:
+        return None
+    if len(notifications) == 1:
+        return _render(notifications[0], None, event, consumer_name, max_bytes)
+    first, *further = (
         _render(notification, number, event, consumer_name, max_bytes)
-        for number, notification in zip(numbers, notifications, strict=False)
-    ]
-    if len(rendered) > 1:
-        return replace(rendered[0], further=tuple(rendered[1:]))
-    return rendered[0] if rendered else None
+        for number, notification in enumerate(notifications, 1)
+    )
+    return replace(first, further=tuple(further))
 
 
 def _render(

@@ -131,6 +131,7 @@ class Check:
 
 
 Action = Put | Update | Delete | Check
+_ACTIONS = (Put, Update, Delete, Check)  # the union itself is slow to test
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +159,16 @@ class Plan:
     notifications: Sequence[Notification] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.writes, Put | Update | Delete | Check) or not isinstance(self.writes, Sequence):
-            raise InvalidPlan("the writes of a plan are a list")
-        if not all(isinstance(write, Put | Update | Delete | Check) for write in self.writes):
-            raise InvalidPlan("each write of a plan is a Put, Update, Delete or Check")
-        if not isinstance(self.notifications, Sequence):
-            raise InvalidPlan("the notifications of a plan are a list")
+        if not isinstance(self.writes, Sequence) or not isinstance(self.notifications, Sequence):
+            raise InvalidPlan("the writes and the notifications of a plan are lists")
+        for write in self.writes:
+            if not isinstance(write, _ACTIONS):
+                raise InvalidPlan("each write of a plan is a Put, Update, Delete or Check")
         if self.notification is not None and self.notifications:
             raise InvalidPlan("a plan has a notification or notifications, not both")
-        if not all(isinstance(notification, Notification) for notification in self.all_notifications):
-            raise InvalidPlan("what a plan announces is a Notification")
+        for notification in self.all_notifications:
+            if not isinstance(notification, Notification):
+                raise InvalidPlan("what a plan announces is a Notification")
 
     @property
     def all_notifications(self) -> Sequence[Notification]:
@@ -191,8 +192,10 @@ def _check_key(action: Update | Delete | Check) -> None:
 
 
 def _check_condition(action: Action) -> None:
-    what = f"{type(action).__name__}({action.table!r})"
     condition, otherwise = action.condition, action.otherwise
+    if condition is None and otherwise is None:
+        return
+    what = f"{type(action).__name__}({action.table!r})"
     if condition is not None and not isinstance(condition, Condition):
         raise InvalidPlan(f"{what}: the condition is no Condition; one is made by Attr('name').eq(…) and the like")
     if otherwise is not None and not isinstance(otherwise, Reject | Retry | Supersede):

@@ -341,7 +341,9 @@ def row_key(table: str, key: Item) -> Hashable:
     for name, value in key.items():
         ((kind, text),) = value.items()
         parts.append((name, Decimal(text) if kind == "N" else text))
-    return (table, *sorted(parts, key=itemgetter(0)))
+    if len(parts) > 1:
+        parts.sort(key=itemgetter(0))
+    return (table, *parts)
 
 
 def _is_not_older(stored: AttributeValue | None, version: AttributeValue | None) -> bool:

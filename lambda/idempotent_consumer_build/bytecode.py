@@ -1,4 +1,4 @@
-"""Compiles the zip's sources ahead of time, by the Python of the function's default runtime.
+"""Compiles the zip's sources ahead of time, by the Python of the function's runtime.
 
 The function's disk is read-only, so without this each cold start would compile all that it imports. The bytecode is of
 the kind that Python takes without a look at the source (PEP 552, unchecked hash): unpacking may set any file times,
@@ -8,15 +8,19 @@ its name, and compile the sources.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from idempotent_consumer_build.problem import CannotBuild
+
+# The function's default runtime, and that of the zip that ships with the module.
 RUNTIME_PYTHON = "3.13"
 
 # Where the function finds its code: Python need not correct the paths in what it loads.
@@ -31,8 +35,9 @@ import platform, sys
 print(platform.python_implementation() + getattr(sys, "abiflags", ""), platform.python_version())
 """
 _COMPILE = """
-import py_compile, sys
+import json, py_compile, sys
 folder, task_root = sys.argv[1:]
+failed = {}
 for name in sys.stdin.read().splitlines():
     try:
         py_compile.compile(
@@ -44,11 +49,12 @@ for name in sys.stdin.read().splitlines():
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
     except py_compile.PyCompileError as problem:
-        sys.exit(f"{name}: {problem.exc_value}")
+        failed[name] = str(problem.exc_value)
+print(json.dumps(failed))
 """
 
 
-class CannotCompile(Exception):
+class CannotCompile(CannotBuild):
     """There is no bytecode to ship; the message says why and what to do."""
 
 
@@ -59,22 +65,36 @@ class Python:
     path: str
     release: str
 
+    @property
+    def version(self) -> str:
+        return minor(self.release)
 
-def compiled(members: Mapping[str, bytes], python: Python) -> dict[str, bytes]:
-    """The bytecode of each source among the members, by its path in the zip."""
+
+def compiled(members: Mapping[str, bytes], python: Python, optional: Collection[str] = ()) -> dict[str, bytes]:
+    """The bytecode of each source among the members, by its path in the zip.
+
+    optional: sources that have none if they do not compile, as some packages hold templates, or tests of a syntax.
+    """
     sources = {name: data for name, data in sorted(members.items()) if name.endswith(".py")}
     with tempfile.TemporaryDirectory() as scratch:
         for name, data in sources.items():
             path = Path(scratch, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        run_compiler(python, scratch, sources)
-        return {bytecode_name(name): Path(scratch, f"{name}c").read_bytes() for name in sources}
+        failed = run_compiler(python, scratch, sources)
+        for name, reason in failed.items():
+            if name not in optional:
+                raise CannotCompile(f"Python {python.release} does not compile {name}: {reason}")
+        return {
+            bytecode_name(name, python.version): Path(scratch, f"{name}c").read_bytes()
+            for name in sources
+            if name not in failed
+        }
 
 
-def uncompiled(members: Mapping[str, bytes]) -> dict[str, bytes]:
+def uncompiled(members: Mapping[str, bytes], version: str = RUNTIME_PYTHON) -> dict[str, bytes]:
     """The same paths with no more than the kind of bytecode, for a machine without the Python that compiles it."""
-    return {bytecode_name(name): bytes(4) + UNCHECKED_HASH for name in members if name.endswith(".py")}
+    return {bytecode_name(name, version): bytes(4) + UNCHECKED_HASH for name in members if name.endswith(".py")}
 
 
 def kind(bytecode: bytes) -> bytes:
@@ -82,18 +102,22 @@ def kind(bytecode: bytes) -> bytes:
     return bytecode[4:8]
 
 
-def bytecode_name(source: str) -> str:
+def bytecode_name(source: str, version: str = RUNTIME_PYTHON) -> str:
     path = PurePosixPath(source)
-    return str(path.parent / "__pycache__" / f"{path.stem}.cpython-{RUNTIME_PYTHON.replace('.', '')}.pyc")
+    return str(path.parent / "__pycache__" / f"{path.stem}.cpython-{version.replace('.', '')}.pyc")
 
 
 def find_python(version: str = RUNTIME_PYTHON) -> Python | None:
     """The CPython of a release (3.13.0), or of any of a version (3.13): the running one, on PATH, or one of pyenv's."""
-    for path in candidates(".".join(version.split(".")[:2])):
+    for path in candidates(minor(version)):
         release = release_of(path)
         if release is not None and f"{release}.".startswith(f"{version}."):
             return Python(path, release)
     return None
+
+
+def minor(release: str) -> str:
+    return ".".join(release.split(".")[:2])
 
 
 def candidates(minor: str) -> Iterator[str]:
@@ -116,10 +140,11 @@ def release_of(path: str) -> str | None:
     return release if name == "CPython" else None
 
 
-def run_compiler(python: Python, folder: str, names: Iterable[str]) -> None:
-    """Writes name.pyc beside each name.py. Neither the user's settings nor the machine's locale play a part.
+def run_compiler(python: Python, folder: str, names: Iterable[str]) -> dict[str, str]:
+    """Writes name.pyc beside each name.py, and returns the reasons of those that do not compile.
 
-    The compiler must not have loaded what it compiles: which strings it marks as interned depends on what it holds.
+    Neither the user's settings nor the machine's locale play a part. The compiler must not have loaded what it
+    compiles: which strings it marks as interned depends on what it holds.
     """
     command = [python.path, "-I", "-S", "-X", "utf8", "-W", "ignore", "-c", _COMPILE, folder, TASK_ROOT]
     listed = "\n".join(names).encode()
@@ -129,4 +154,6 @@ def run_compiler(python: Python, folder: str, names: Iterable[str]) -> None:
         raise CannotCompile(f"Python {python.release} took over {COMPILE_SECONDS} s to compile") from problem
     if done.returncode:
         reason = done.stderr.decode("utf-8", "replace").strip()
-        raise CannotCompile(f"Python {python.release} does not compile {reason}")
+        raise CannotCompile(f"Python {python.release} cannot compile: {reason}")
+    failed: dict[str, str] = json.loads(done.stdout)
+    return failed

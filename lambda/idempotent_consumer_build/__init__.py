@@ -1,0 +1,1 @@
+"""Builds the function's zip: the library with its pinned requirements, and a user's own code with its own."""
