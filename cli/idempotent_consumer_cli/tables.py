@@ -6,11 +6,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from idempotent_consumer.answer import Verdict
-from idempotent_consumer.aws import MISCONFIGURED_REASONS, Budget
+from idempotent_consumer.aws import Budget
 from idempotent_consumer.items import Item
+from idempotent_consumer.keys import row_key
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.settings import Settings
-from idempotent_consumer.write import Write, row_key
+from idempotent_consumer.write import Write
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.single_reads import rows_of
 
@@ -78,6 +79,6 @@ def _parts(event_ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _advice(verdict: Verdict) -> str:
-    if verdict.reason in MISCONFIGURED_REASONS:
+    if verdict.is_misconfigured:
         return f"{verdict.detail}. You need dynamodb:BatchGetItem on it"
     return f"{verdict.detail}. Run it again later"

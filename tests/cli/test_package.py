@@ -40,16 +40,19 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_holds_the_command_line_and_the_library_only(wheel: Path) -> None:
+def test_the_wheel_holds_the_command_line_the_library_and_the_builder_only(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.split("/")[0] for name in names} == {
         "idempotent_consumer",
+        "idempotent_consumer_build",
         "idempotent_consumer_cli",
+        "idempotent_consumer_pytest.py",
         "idempotent_consumer-0.4.0.dist-info",
     }
     assert "idempotent_consumer_cli/commands/status.py" in names
     assert {"idempotent_consumer/py.typed", "idempotent_consumer_cli/py.typed"} <= set(names)
+    assert "idempotent_consumer/testing/__init__.py" in names
 
 
 def test_the_installed_program_tells_its_version_and_its_commands(installed: Path) -> None:

@@ -300,6 +300,28 @@ def test_refused_row_means_what_otherwise_says(shop: Cloud) -> None:
     assert shop.reasons() == ["row-exists"]
 
 
+def test_first_wins_though_another_consumer_wrote_the_row_for_the_same_event(shop: Cloud) -> None:
+    shop.store("stock", {"sku": {"S": "A"}, "event_id": {"S": "o-1"}, "event_consumer": {"S": "billing"}})
+
+    def plan(event: Event) -> Plan:
+        otherwise = Supersede("first-wins") if event.data["quantity"] else None
+        return Plan([Put("stock", {"sku": "A"}, key="sku", otherwise=otherwise)])
+
+    assert deliver(shop, plan, *batch(order("o-1", 0))) == NOTHING_FAILED
+    assert shop.reasons() == ["row-exists"]
+    assert deliver(shop, plan, *batch(order("o-1", 1))) == NOTHING_FAILED
+    assert shop.statuses() == {"o-1": "sent"}
+
+
+def test_plan_may_reject_by_any_word(shop: Cloud, metrics: Metrics) -> None:
+    def plan(_event: Event) -> Plan:
+        raise Reject("misconfigured")
+
+    assert deliver(shop, plan, *batch(order("o-1"))) == NOTHING_FAILED
+    assert shop.reasons() == ["misconfigured"]
+    assert metrics()["Misconfigured"] == 0
+
+
 def test_delete_takes_the_row_away(shop: Cloud) -> None:
     def plan(_event: Event) -> Plan:
         return Plan([Delete("stock", {"sku": "A"}, condition=Attr("free").eq(10))])

@@ -28,7 +28,7 @@ from idempotent_consumer.commit import prepare
 from idempotent_consumer.plan import Action
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Settings
-from idempotent_consumer.write import OWN_ATTRIBUTES, Write, prepare_write
+from idempotent_consumer.write import OWN_ATTRIBUTES, Write, judge_business_row, prepare_write
 
 NOW_MS = 1_893_553_446_789
 PRINT = "a" * 64
@@ -279,6 +279,17 @@ def test_a_plan_that_does_not_fit_the_tables_makes_no_sense(action: Action, text
         lambda: Put("t", [1]),  # type: ignore[arg-type]
         lambda: Put("t", {}, "upsert"),  # type: ignore[arg-type]
         lambda: Put("t", {}, condition=Attr("a").exists()),
+        lambda: Put("t", {}, key=()),
+        lambda: Put("t", {}, key=("a", "b", "c")),
+        lambda: Put("t", {}, key=("a", "a")),
+        lambda: Put("t", {}, key=""),
+        lambda: Put("t", {}, key=["a", 5]),  # type: ignore[list-item]
+        lambda: Put("t", {}, key=5),  # type: ignore[arg-type]
+        lambda: Retry(""),
+        lambda: Retry(["why"]),  # type: ignore[arg-type]
+        lambda: Retry("misconfigured"),
+        lambda: Retry("throttled"),
+        lambda: Supersede(" "),
         lambda: Put("t", {}, WriteMode.UPSERT, otherwise=Reject("never")),
         lambda: Update("t", {"id": 1}),
         lambda: Update("t", {}, add={"n": 1}),
@@ -288,6 +299,9 @@ def test_a_plan_that_does_not_fit_the_tables_makes_no_sense(action: Action, text
         lambda: Update("t", {"id": 1}, set=["n"]),  # type: ignore[arg-type]
         lambda: Update("t", {"id": 1}, set={"n": 1}, add={"n": 1}),
         lambda: Update("t", {"id": 1}, set={"n": 1}, remove=["n"]),
+        lambda: Update("t", {"id": 1}, set={"n": 1, "n.a": 1}),
+        lambda: Update("t", {"id": 1}, set={"n[0].a": 1}, remove=["n[0]"]),
+        lambda: Update("t", {"id": 1}, remove=["n", "n"]),
         lambda: Update("t", {"id": 1}, add={"a.b": 1}),
         lambda: Update("t", {"id": 1}, set={"a..b": 1}),
         lambda: Update("t", {"id": 1}, add={"n": 1}, otherwise=Retry("never")),
@@ -431,5 +445,38 @@ def test_each_action_says_what_its_refusal_means(action: Action, verdict: Verdic
     ("reason", "shown"),
     [("out-of-stock", "out-of-stock"), ("", "rejected"), ("  ", "rejected"), ("a\x00b", "a?b"), ("x" * 300, "x" * 256)],
 )
+def test_paths_that_only_look_alike_do_not_meet() -> None:
+    Update("t", {"id": 1}, set={"n.a": 1, "n.b": 1, "na": 1, "n.c[1]": 1, "n.c[10]": 1}, remove=["m"])
+
+
+NEWER_ROW = {"event_id": {"S": "o-0"}, "event_consumer": {"S": "orders"}}
+
+
+@pytest.mark.parametrize(
+    ("stored", "verdict"),
+    [
+        ({"event_version": {"N": "4"}}, Verdict(Outcome.SUPERSEDED)),
+        ({"event_version": {"N": "3"}}, Verdict(Outcome.SUPERSEDED)),
+        ({"event_version": {"N": "2"}}, Verdict(Outcome.REJECTED, "closed")),
+        ({"event_version": {"S": "2"}}, "row-exists"),
+        ({}, "row-exists"),
+    ],
+)
+def test_a_newer_put_with_a_condition_is_refused_for_one_or_the_other(
+    stored: dict[str, Any], verdict: Verdict | str
+) -> None:
+    open_one = Attr("closed").not_exists()
+    write = written(
+        Put("order_records", {"id": "k"}, WriteMode.NEWER, 3, condition=open_one, otherwise=Reject("closed"))
+    )
+    judged = judge_business_row({**NEWER_ROW, **stored}, EVENT, write)
+    assert verdict in (judged, judged.reason)
+
+
+@pytest.mark.parametrize("name", ["NaN", "NaN123", "sNaN7", "Infinity", "-Infinity"])
+def test_what_is_no_number_is_not_written_as_one(name: str) -> None:
+    assert rejection(Put("order_records", {"id": "k", "n": Decimal(name)}))[0] == "number-out-of-range"
+
+
 def test_a_reason_is_one_that_a_dead_letter_can_carry(reason: str, shown: str) -> None:
     assert (Reject(reason, "d").reason, Reject(reason, "d").detail) == (shown, "d")

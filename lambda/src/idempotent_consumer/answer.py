@@ -33,6 +33,12 @@ class Outcome(Enum):
         return self in (Outcome.REJECTED, Outcome.CONFLICT)
 
 
+# Worth another attempt at once; every other failure waits for the message's next visibility.
+PASSING_REASONS = frozenset({"throttled", "transaction-conflict"})
+# Wait for a person: they count as `Misconfigured`, which has an alarm.
+MISCONFIGURED_REASONS = frozenset({"misconfigured", "plan-invalid", "refused"})
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """An outcome with its reason.
@@ -45,6 +51,11 @@ class Verdict:
     reason: str = ""
     detail: str = ""
     notification: "RenderedNotification | None" = None
+
+    @property
+    def is_misconfigured(self) -> bool:
+        """Nothing heals before a person acts. A plan can dead-letter by any reason, so the outcome counts too."""
+        return self.outcome is Outcome.RETRY and self.reason in MISCONFIGURED_REASONS
 
 
 # The verdict until there is another. Should it ever be the last one, the message comes back.

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, 
 from botocore.loaders import Loader
 from botocore.parsers import ResponseParserError
 
-from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.answer import PASSING_REASONS, Outcome, Verdict
 
 CONNECT_SECONDS = 1
 READ_SECONDS = 2
@@ -86,10 +86,6 @@ THROTTLES = frozenset(
     }
 )
 CONFLICTS = frozenset({"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"})
-# Worth another attempt at once; every other failure waits for the message's next visibility.
-PASSING_REASONS = frozenset({"throttled", "transaction-conflict"})
-# Wait for a person: they count as `Misconfigured`, which has an alarm.
-MISCONFIGURED_REASONS = frozenset({"misconfigured", "plan-invalid", "refused"})
 
 _Key = TypeVar("_Key", bound=Hashable)
 

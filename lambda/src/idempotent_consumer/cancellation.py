@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import PASSING_REASONS, retry_verdict
+from idempotent_consumer.answer import PASSING_REASONS, Outcome, Verdict
+from idempotent_consumer.aws import retry_verdict
 from idempotent_consumer.commit import Commit, judge_ledger_row
 from idempotent_consumer.write import judge_business_row, judge_identity
 

@@ -5,13 +5,14 @@ travel as placeholders, so that no reserved word has to be known and no value is
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from idempotent_consumer.items import AttributeValue, to_attribute_value
 from idempotent_consumer.rejection import InvalidPlan
 
+_INDEX = re.compile(r"\[([0-9]+)\]")
 _STEP = re.compile(r"(?P<name>[^.\[\]]+)(?P<indexes>(?:\[[0-9]+\])*)")
 # Amazon DynamoDB API Reference: IN takes 100 operands.
 _MOST_OPERANDS = 100
@@ -107,7 +108,7 @@ class Attr(Operand):
 class Path:
     """A checked document path. Raises InvalidPlan."""
 
-    __slots__ = ("steps", "text")
+    __slots__ = ("flat", "steps", "text")
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -116,7 +117,8 @@ class Path:
         self.text = text
         self.steps = [(match["name"], match["indexes"]) for match in matches if match]
         if len(self.steps) < len(matches):
-            raise InvalidPlan(f"{text!r} is not a path such as 'free' or 'lines[0].sku'")
+            raise InvalidPlan("a name is no path such as 'free' or 'lines[0].sku'")
+        self.flat = [part for name, indexes in self.steps for part in (name, *_INDEX.findall(indexes))]
 
     @property
     def attribute(self) -> str:
@@ -126,6 +128,10 @@ class Path:
     @property
     def is_nested(self) -> bool:
         return len(self.steps) > 1 or bool(self.steps[0][1])
+
+    def overlaps(self, other: "Path") -> bool:
+        """Whether one is the way to the other, or both are the same."""
+        return all(mine == theirs for mine, theirs in zip(self.flat, other.flat, strict=False))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Path) and self.text == other.text
@@ -196,7 +202,3 @@ def _operand(value: Any) -> Operand:
     if isinstance(value, Condition):
         raise InvalidPlan("a condition is no value: put each comparison in parentheses before & | ~")
     return value if isinstance(value, Operand) else Operand((Value(value),))
-
-
-def is_mapping_of_names(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(name, str) and name for name in value)

@@ -79,7 +79,7 @@ def number_text(value: int | Decimal, path: str) -> str:
             return str(value)
     else:
         text = str(value)
-        if len(text) <= MAX_NUMBER_DIGITS and text[-1].isdigit() and "E" not in text:
+        if len(text) <= MAX_NUMBER_DIGITS and text[-1].isdigit() and "E" not in text and "N" not in text:
             return text if value else "0"
     _sign, digits, exponent = Decimal(value).as_tuple()
     if not isinstance(exponent, int):

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import combinations
 from typing import Any
 
+from idempotent_consumer.answer import MISCONFIGURED_REASONS, PASSING_REASONS
 from idempotent_consumer.condition import Condition, Path
 from idempotent_consumer.event import Event
 from idempotent_consumer.rejection import InvalidPlan, Reject
@@ -19,12 +21,20 @@ class Retry:
 
     why: str
 
+    def __post_init__(self) -> None:
+        _check_why(self.why)
+        if self.why in MISCONFIGURED_REASONS | PASSING_REASONS:
+            raise InvalidPlan("Retry gives one of the consumer's own reasons: choose another word")
+
 
 @dataclass(frozen=True, slots=True)
 class Supersede:
     """What the failing of a condition means: the event is out of date. Nothing of it is written, and it is settled."""
 
     why: str
+
+    def __post_init__(self) -> None:
+        _check_why(self.why)
 
 
 Otherwise = Reject | Retry | Supersede
@@ -54,6 +64,8 @@ class Put:
             raise InvalidPlan(f"Put({self.table!r}): the item is no mapping of names and values")
         if not isinstance(self.mode, WriteMode):
             raise InvalidPlan(f"Put({self.table!r}): the mode is one of WriteMode")
+        if self.key is not None:
+            _check_key_names(self)
         if self.condition is not None and self.mode is WriteMode.INSERT:
             raise InvalidPlan(f"Put({self.table!r}): insert takes no condition, as it writes only where no row is")
         _check_condition(self)
@@ -63,7 +75,7 @@ class Put:
         """The names in `key`; none where it is left out."""
         if self.key is None:
             return ()
-        return (self.key,) if isinstance(self.key, str) else tuple(self.key)
+        return (self.key,) if isinstance(self.key, str) else tuple(self.key) if isinstance(self.key, Sequence) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +101,11 @@ class Update:
         _check_condition(self)
         if isinstance(self.remove, str) or not isinstance(self.set, Mapping) or not isinstance(self.add, Mapping):
             raise InvalidPlan(f"Update({self.table!r}): set and add are mappings, remove is a list of paths")
-        paths = [*self.set, *self.add, *self.remove]
+        paths = [Path(path) for path in (*self.set, *self.add, *self.remove)]
         if not paths:
             raise InvalidPlan(f"Update({self.table!r}) changes nothing: to look at a row, use Check")
-        if len({Path(path) for path in paths}) < len(paths):
-            raise InvalidPlan(f"Update({self.table!r}): one path is in two of set, add and remove")
+        if any(one.overlaps(other) for one, other in combinations(paths, 2)):
+            raise InvalidPlan(f"Update({self.table!r}): two of the paths in set, add and remove meet in one value")
         if any(Path(path).is_nested for path in self.add):
             raise InvalidPlan(f"Update({self.table!r}): add takes attributes of the row itself, no paths into them")
 
@@ -181,6 +193,19 @@ Planner = Callable[[Event], Plan]
 def _check_table(table: Any) -> None:
     if not isinstance(table, str) or not table:
         raise InvalidPlan(f"a table is named by a text, not by {type(table).__name__}")
+
+
+def _check_why(why: Any) -> None:
+    if not isinstance(why, str) or not why.strip():
+        raise InvalidPlan("Retry and Supersede say why in a short text")
+
+
+def _check_key_names(put: Put) -> None:
+    names = put.key_names
+    if not 1 <= len(names) <= 2 or len(set(map(str, names))) < len(names):
+        raise InvalidPlan(f"Put({put.table!r}): a key has one or two attributes, as 'sku' or ('order_id', 'line')")
+    if not all(isinstance(name, str) and name for name in names):
+        raise InvalidPlan(f"Put({put.table!r}): a key attribute is named by a text")
 
 
 def _check_key(action: Update | Delete | Check) -> None:

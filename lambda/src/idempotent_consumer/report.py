@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from idempotent_consumer.answer import Verdict
-from idempotent_consumer.aws import MISCONFIGURED_REASONS
 from idempotent_consumer.delivery import Delivery
 
 
@@ -32,7 +31,7 @@ class Report:
     def is_misconfigured(self) -> bool:
         """Nothing was settled, and at least one event for want of a right or a resource."""
         is_nothing_settled = len(self.returning) == len(self.receive_counts)
-        return is_nothing_settled and any(verdict.reason in MISCONFIGURED_REASONS for verdict in self.verdicts)
+        return is_nothing_settled and any(verdict.is_misconfigured for verdict in self.verdicts)
 
 
 def returning_messages(deliveries: Iterable[Delivery], held: set[str]) -> list[str]:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from aws_xray_sdk.core import xray_recorder
 
-from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import MISCONFIGURED_REASONS
+from idempotent_consumer.answer import MISCONFIGURED_REASONS, Outcome, Verdict
 
 if TYPE_CHECKING:
     from idempotent_consumer.reconciliation import Reconciliation
@@ -65,7 +64,7 @@ def phase(name: str) -> Iterator[dict[str, int]]:
 def log_verdict(message_id: str, event_id: str | None, verdict: Verdict) -> None:
     """Log what a person may have to look into: ids, outcome and reason; never a body, nor what may quote one."""
     level = logging.WARNING
-    if verdict.reason in MISCONFIGURED_REASONS:
+    if verdict.is_misconfigured:
         level = logging.ERROR
     elif verdict.outcome is Outcome.DUPLICATE:
         level = logging.INFO
@@ -121,7 +120,7 @@ def emit_metrics(
     verdicts = list(verdicts)
     counts = Counter(METRIC_OF_OUTCOME[verdict.outcome] for verdict in verdicts)
     values: dict[str, Any] = {name: counts[name] for name in METRIC_OF_OUTCOME.values()}
-    values["Misconfigured"] = sum(verdict.reason in MISCONFIGURED_REASONS for verdict in verdicts)
+    values["Misconfigured"] = sum(verdict.is_misconfigured for verdict in verdicts)
     metrics = [{"Name": name, "Unit": "Count"} for name in values]
     for name, unit, sample in (
         ("EventAge", "Milliseconds", event_ages_ms),
@@ -140,7 +139,7 @@ def emit_reconciliation(consumer_name: str, run: "Reconciliation", now_ms: int) 
         "Reconciled": run.published,
         "StalePending": run.still_stale,
         "OldestPendingAge": 0 if run.oldest_ms is None else max(0, now_ms - run.oldest_ms),
-        "Misconfigured": sum(verdict.reason in MISCONFIGURED_REASONS for verdict in failures),
+        "Misconfigured": sum(verdict.is_misconfigured for verdict in failures),
     }
     units = {"OldestPendingAge": "Milliseconds"}
     metrics = [{"Name": name, "Unit": units.get(name, "Count")} for name in values]

@@ -3,24 +3,16 @@
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from operator import itemgetter
 from typing import Any
 
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.condition import Path, Placeholders
 from idempotent_consumer.event import Event
-from idempotent_consumer.items import (
-    MAX_HASH_KEY_BYTES,
-    MAX_RANGE_KEY_BYTES,
-    AttributeValue,
-    Item,
-    check_size,
-    to_attribute_value,
-    to_item,
-)
+from idempotent_consumer.items import AttributeValue, Item, check_size, to_attribute_value, to_item
+from idempotent_consumer.keys import business_key, check_business_key, check_key, row_key
 from idempotent_consumer.plan import Action, Check, Delete, Otherwise, Put, Retry, Supersede, Update
 from idempotent_consumer.rejection import InvalidPlan, Rejected
-from idempotent_consumer.settings import KeyAttribute, Settings, WriteMode
+from idempotent_consumer.settings import Settings, WriteMode
 
 OWN_ATTRIBUTES = frozenset({"event_id", "event_fingerprint", "event_consumer", "event_committed_at", "event_version"})
 _SUMMABLE_DIGITS = 18
@@ -62,8 +54,12 @@ def judge_business_row(row: Item, event: Event, write: Write) -> Verdict:
     known = judge_identity(row, event, write)
     if known is not None:
         return known
-    if write.mode is WriteMode.NEWER and _is_not_older(row.get("event_version"), write.version):
-        return Verdict(Outcome.SUPERSEDED)
+    if write.mode is WriteMode.NEWER:
+        is_older = _is_older(row.get("event_version"), write.version)
+        if is_older is None:  # the row was not written by version, so it is not the plan's condition that refuses it
+            return _ROW_EXISTS
+        if not is_older:
+            return Verdict(Outcome.SUPERSEDED)
     return write.otherwise
 
 
@@ -71,12 +67,12 @@ def judge_identity(row: Item, event: Event, write: Write) -> Verdict | None:
     """The verdict where the row says that it was put for this very event, else None.
 
     The ledger row of a `sent` event expires, its business row stays: it still tells a duplicate. A row that another
-    consumer wrote for the same event tells nothing of what this one has published, so it is for a person to see.
+    consumer wrote for the same event tells nothing of what this one has published.
     """
     if write.mode is None or _rendered_id(row.get("event_id")) != event.id:
         return None
     if row.get("event_consumer") != write.consumer:
-        return _ROW_EXISTS
+        return _ROW_EXISTS if write.mode is WriteMode.NEWER else None
     if str(row.get("event_fingerprint", {}).get("S", "")) == event.fingerprint:
         return Verdict(Outcome.DUPLICATE, "ledger-row-expired", "the business row carries this event")
     return Verdict(Outcome.CONFLICT, "id-reused", "the business row holds this event id with other content")
@@ -140,15 +136,13 @@ def _key_of_row(put: Put, values: dict[str, Any], settings: Settings) -> list[st
             raise InvalidPlan(
                 f"Put({put.table!r}) names no key, which only the consumer's business table can do without"
             )
-        for name, max_bytes in zip(names, (MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES), strict=False):
-            _check_key_value(values, name, max_bytes, put.table)
+        check_key(values, names, put.table)
         return list(names)
-    keys = _business_key(settings)
-    if names and set(names) != {key.name for key in keys}:
+    own = [key.name for key in business_key(settings)]
+    if names and set(names) != set(own):
         raise _other_key(put, settings)
-    for key, max_bytes in zip(keys, (MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES), strict=False):
-        _set_key(values, key, max_bytes)
-    return [key.name for key in keys]
+    check_business_key(values, settings)
+    return own
 
 
 def _version(put: Put) -> AttributeValue | None:
@@ -197,14 +191,11 @@ def _condition(put: Put, hash_key: str, item: Item) -> dict[str, Any]:
 def _keyed(action: Update | Delete | Check, settings: Settings) -> Write:
     values = dict(action.key)
     if action.table == settings.business_table:
-        keys = _business_key(settings)
-        if set(values) != {key.name for key in keys}:
+        if set(values) != {key.name for key in business_key(settings)}:
             raise _other_key(action, settings)
-        for key, max_bytes in zip(keys, (MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES), strict=False):
-            _set_key(values, key, max_bytes)
+        check_business_key(values, settings)
     else:
-        for name, max_bytes in zip(values, (MAX_HASH_KEY_BYTES, MAX_RANGE_KEY_BYTES), strict=False):
-            _check_key_value(values, name, max_bytes, action.table)
+        check_key(values, values, action.table)
     key_item = to_item(values)
     placeholders = Placeholders(action.table)
     request: dict[str, Any] = {"TableName": action.table, "Key": key_item}
@@ -293,66 +284,18 @@ def _otherwise(action: Action) -> Verdict:
     return Verdict(Outcome.REJECTED, otherwise.reason, otherwise.detail)
 
 
-def _business_key(settings: Settings) -> list[KeyAttribute]:
-    return [settings.hash_key] if settings.range_key is None else [settings.hash_key, settings.range_key]
-
-
 def _other_key(action: Action, settings: Settings) -> InvalidPlan:
-    names = ", ".join(key.name for key in _business_key(settings))
+    names = ", ".join(key.name for key in business_key(settings))
     return InvalidPlan(f"{type(action).__name__}({action.table!r}): the key of this table is {names}")
 
 
-def _set_key(values: dict[str, Any], key: KeyAttribute, max_bytes: int) -> None:
-    """Check a key of the business table, in place; an integer is written in decimal where the key is a string."""
-    value = values.get(key.name)
-    if value is None:
-        raise Rejected("key-missing", f"the item has no {key.name}, a key of the business table")
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if key.kind == "N":
-        if not is_integer and not isinstance(value, Decimal):
-            raise Rejected("key-wrong-type", f"{key.name} is not a number, as the business table's key is")
-        return
-    if is_integer:
-        value = values[key.name] = str(value)
-    if not isinstance(value, str):
-        raise Rejected("key-wrong-type", f"{key.name} is neither a string nor an integer")
-    _check_key_size(value, key.name, max_bytes)
-
-
-def _check_key_value(values: Mapping[str, Any], name: str, max_bytes: int, table: str) -> None:
-    """A key of a table whose key types are not known here."""
-    value = values.get(name)
-    if value is None:
-        raise Rejected("key-missing", f"{table}: the row has no {name}, a key of the table")
-    if isinstance(value, str):
-        _check_key_size(value, name, max_bytes)
-    elif isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise Rejected("key-wrong-type", f"{table}: {name} is neither a string nor a number")
-
-
-def _check_key_size(value: str, name: str, max_bytes: int) -> None:
-    if not 1 <= len(value.encode()) <= max_bytes:
-        raise Rejected("key-size", f"{name} has {len(value.encode())} UTF-8 bytes, a key takes 1 to {max_bytes}")
-
-
-def row_key(table: str, key: Item) -> Hashable:
-    """What tells the row of these key attributes from others. DynamoDB compares numbers by value: 1 and 1.0 are one."""
-    parts: list[tuple[str, Hashable]] = []
-    for name, value in key.items():
-        ((kind, text),) = value.items()
-        parts.append((name, Decimal(text) if kind == "N" else text))
-    if len(parts) > 1:
-        parts.sort(key=itemgetter(0))
-    return (table, *parts)
-
-
-def _is_not_older(stored: AttributeValue | None, version: AttributeValue | None) -> bool:
-    """Whether the stored version is the same or newer, in DynamoDB's order: strings by their UTF-8 bytes."""
+def _is_older(stored: AttributeValue | None, version: AttributeValue | None) -> bool | None:
+    """Whether the stored version is older, in DynamoDB's order: strings by their UTF-8 bytes. None: not comparable."""
     if stored is None or version is None or stored.keys() != version.keys():
-        return False
+        return None
     if "N" in stored:
-        return Decimal(stored["N"]) >= Decimal(version["N"])
-    return "S" in stored and stored["S"].encode() >= version["S"].encode()
+        return Decimal(stored["N"]) < Decimal(version["N"])
+    return stored["S"].encode() < version["S"].encode() if "S" in stored else None
 
 
 def _rendered_id(value: AttributeValue | None) -> str | None:
