@@ -425,6 +425,37 @@ def test_plan_function_that_returns_no_plan_fails_the_invocation_where_nothing_e
     assert shop.operations == []
 
 
+class Slow:
+    """A plan that takes its time, and the context that tells how much is left."""
+
+    def __init__(self, cloud: Cloud, plan_ms: int, remaining_ms: int) -> None:
+        self._context = Context(cloud, remaining_ms, {COMMIT: 100, PUBLISH: 100, MARK: 100})
+        self._plan_ms = plan_ms
+        self.planned = 0
+
+    def plan(self, event: Event) -> Plan:
+        self.planned += 1
+        return Plan([Put("order_records", {"id": event.id})])
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self._context.get_remaining_time_in_millis() - self.planned * self._plan_ms
+
+
+def test_slow_plan_commits_what_it_has_planned_before_the_time_is_used_up(shop: Cloud) -> None:
+    slow = Slow(shop, plan_ms=600, remaining_ms=14_000)
+    records = batch(*(order(f"o-{n}") for n in range(20)))
+    answer = shop.consumer(slow.plan).handle({"Records": records}, slow)
+    assert shop.transactions == [["o-0", "o-1"], ["o-2", "o-3"], ["o-4", "o-5"], ["o-6", "o-7"]]
+    assert answer == reported(*(f"m-o-{n}" for n in range(8, 20)))
+    assert set(shop.statuses()) == {f"o-{n}" for n in range(8)}
+
+
+def test_no_event_is_planned_for_which_no_time_is_left(shop: Cloud) -> None:
+    slow = Slow(shop, plan_ms=0, remaining_ms=8_000)
+    assert shop.consumer(slow.plan).handle({"Records": batch(order("o-1"))}, slow) == reported("m-o-1")
+    assert (slow.planned, shop.operations) == (0, [])
+
+
 # --- several notifications
 
 

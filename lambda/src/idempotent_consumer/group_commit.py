@@ -18,6 +18,7 @@ from idempotent_consumer.message import Message
 
 # A row that has not arrived yet may be one that a neighbour writes; longer than that the message waits in the queue.
 AWAITING_ATTEMPTS = 2
+MAX_PLANNING_MS = 1_000
 _KNOWN_BY_NOW = Verdict(Outcome.RETRY, "ledger-undecided", "its ledger row was written, but cannot be found")
 
 
@@ -35,9 +36,7 @@ class GroupCommit:
         written are `applied`, with what has to be published.
         """
         window = waiting[:MAX_EVENTS]
-        for work in window:
-            if work.commit is None and work.reading is Reading.NONE:
-                self._plan(work)
+        self._plan_some(window, budget)
         if any(work.is_decided for work in window):  # by planning; on FIFO that may block others
             return
         asking = _askable(window)
@@ -45,14 +44,23 @@ class GroupCommit:
             self._ask_ledger(asking, window, budget)
             return
         group = next_group(window)
-        attempts = max(work.attempts for work in group)
+        attempts = max((work.attempts for work in group), default=0)
         if attempts:
             aws.pause(attempts - 1)
-        if budget.allows_commit():
+        if group and budget.allows_commit():
             self._write(group, budget)
         else:
             for work in waiting:
                 work.verdict = OUT_OF_TIME
+
+    def _plan_some(self, window: Sequence[Work], budget: Budget) -> None:
+        """A user's plan may be slow: what is planned is committed before the time for that is used up."""
+        began_ms = budget.remaining_ms()
+        for work in window:
+            if work.commit is None and work.reading is Reading.NONE:
+                if began_ms - budget.remaining_ms() > MAX_PLANNING_MS or not budget.allows_commit():
+                    return
+                self._plan(work)
 
     def _ask_ledger(self, asking: Sequence[Work], window: Sequence[Work], budget: Budget) -> None:
         event_ids = [work.event.id for work in asking if work.event is not None]
