@@ -21,8 +21,8 @@ from botocore.exceptions import ClientError
 from click.testing import CliRunner
 
 from idempotent_consumer.commit import Commit, prepare, sent_attributes
-from idempotent_consumer.event import Event, fingerprint, read_event_id
 from idempotent_consumer.declarative import declarative_planner
+from idempotent_consumer.event import Event, fingerprint, read_event_id
 from idempotent_consumer.settings import Settings
 from idempotent_consumer_cli.main import main
 

@@ -363,7 +363,8 @@ def test_without_being_asked_no_row_is_read_for_a_conflict(cloud: Cloud) -> None
 def write(mode: WriteMode, version: Any, cloud: Cloud) -> Any:
     event = Event("e-1", {}, "f")
     settings = Settings.from_environment(cloud.environment())
-    return prepare(event, Plan([Put("order_records", {"id": "k"}, mode, version)]), "m", NOW_MS, settings).writes[0]
+    put = Put("order_records", {"id": "k"}, mode, version if mode is WriteMode.NEWER else None)
+    return prepare(event, Plan([put]), "m", NOW_MS, settings).writes[0]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,7 +62,9 @@ def test_planner_that_raises_fails_its_record_alone(cloud: Cloud, error: Excepti
     assert cloud.dead_letters() == []
 
 
-@pytest.mark.parametrize("error", [RecursionError(), MemoryError(), SystemExit(1), KeyError("sku")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [RecursionError(), MemoryError(), SystemExit(1), KeyError("sku"), CancelledError()], ids=repr
+)
 def test_planner_that_fails_somehow_fails_its_record_alone(cloud: Cloud, error: BaseException) -> None:
     handle = cloud.consumer(planner=faulty_planner(cloud, error)).handle
     assert handle({"Records": ORDERS}, Context(cloud)) == reported("m-2")

@@ -109,10 +109,10 @@ def test_floats_and_other_python_values_are_refused_by_name(value: object, kind:
 
 
 def test_an_attribute_needs_a_name() -> None:
-    assert rejection({"": 1}) == ("attribute-name", "the item: an attribute's name is empty")
+    assert rejection({"": 1}) == ("attribute-name", "the item: an attribute's name is empty, or no text")
     assert rejection({"order": {"customer": {"": 1}}}) == (
         "attribute-name",
-        "order.customer: an attribute's name is empty",
+        "order.customer: an attribute's name is empty, or no text",
     )
 
 

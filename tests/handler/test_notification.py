@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from idempotent_consumer.event import Event
 from idempotent_consumer.json_text import loads
 from idempotent_consumer.notification import RenderedNotification, render
 from idempotent_consumer.plan import Notification
-from idempotent_consumer.rejection import Rejected
+from idempotent_consumer.rejection import InvalidPlan, Rejected
 
 FEW = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 EVENT = Event("o-1", {"id": "o-1"}, "f" * 64)
@@ -172,8 +174,96 @@ def test_ten_attributes_pass_and_with_eleven_a_raw_subscriber_would_get_nothing(
 
 
 @pytest.mark.case("C61")
-def test_each_notification_carries_the_event_s_id_whatever_the_plan_says() -> None:
-    assert rendered(event_id="another").attributes == {"event_id": ("String", "o-1")}
+@pytest.mark.parametrize("name", ["event_id", "notification_number"])
+def test_what_tells_a_notification_is_not_the_plan_s_to_say(name: str) -> None:
+    with pytest.raises(InvalidPlan, match="event_id and notification_number are added"):
+        Notification("text", {name: "another"})
+    assert rendered().attributes == {"event_id": ("String", "o-1")}
+
+
+@pytest.mark.parametrize(
+    "name", ["order kind", "", ".a", "a.", "a..b", "AWS.x", "aws.trace", "Amazon.x", "größe", "x" * 257, "a\n", 7, None]
+)
+def test_an_attribute_name_that_sns_refuses_for_ever_is_refused_before_the_commit(name: Any) -> None:
+    with pytest.raises(Rejected) as caught:
+        render([Notification("text", {name: "value"})], EVENT, "orders", 1_000)
+    assert caught.value.reason == "notification-attribute"
+
+
+@pytest.mark.parametrize("name", ["kind", "a.b-c_D.9", "awsome", "x" * 256])
+def test_an_attribute_name_that_sns_takes_is_taken(name: str) -> None:
+    notification = render([Notification("text", {name: "value"})], EVENT, "orders", 1_000)
+    assert notification is not None
+    assert set(notification.attributes) == {name, "event_id"}
+
+
+@pytest.mark.parametrize(
+    "value", [datetime(2026, 1, 1), {1}, b"x", Decimal("NaN"), float("nan"), object(), {("a",): 1}]
+)
+def test_a_message_that_is_no_json_is_refused(value: Any) -> None:
+    assert rejection({"at": value})[0] == "notification-value"
+
+
+def test_a_mapping_of_another_kind_is_an_object() -> None:
+    assert rendered({"at": MappingProxyType({"a": Decimal("1.50")})}).message == '{"at":{"a":1.50}}'
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "1e401"])
+def test_a_number_that_would_unfold_to_a_gigabyte_is_refused(text: str) -> None:
+    assert rejection({"total": Decimal(text)})[0] == "number-out-of-range"
+    assert rejection("text", totals=[Decimal(text)])[0] == "number-out-of-range"
+
+
+def test_a_string_that_looks_like_a_marked_number_stays_a_string() -> None:
+    """A plan may read JSON that an event holds as text, and so meet half a surrogate pair."""
+    assert rejection({"name": "\ud800true,true", "total": Decimal("1.5")})[0] == "notification-characters"
+
+
+def test_a_number_s_own_way_of_showing_itself_does_not_count() -> None:
+    class Money(Decimal):
+        def __str__(self) -> str:
+            return "1.50 EUR"
+
+        def __format__(self, _spec: str, /) -> str:  # type: ignore[override]
+            return "1.50 EUR"
+
+    assert rendered({"price": Money("1.50")}).message == '{"price":1.50}'
+
+
+# --- several
+
+
+def several(*messages: str) -> RenderedNotification:
+    notification = render([Notification(message) for message in messages], EVENT, "orders", 1_000)
+    assert notification is not None
+    return notification
+
+
+def test_several_notifications_are_stored_and_read_back_in_order() -> None:
+    stored = RenderedNotification.from_text(several("a", "b", "c").to_text())
+    assert stored == several("a", "b", "c")
+    assert [each.message for each in stored.all] == ["a", "b", "c"]
+    assert [each.attributes["notification_number"] for each in stored.all] == [
+        ("Number", "1"),
+        ("Number", "2"),
+        ("Number", "3"),
+    ]
+
+
+def test_several_are_not_stored_as_one_that_older_code_would_publish_alone() -> None:
+    assert list(json.loads(several("a", "b").to_text())) == ["notifications"]
+    assert list(json.loads(several("a").to_text())) == ["message", "attributes", "group", "deduplication_id"]
+
+
+@pytest.mark.parametrize("text", ['{"notifications":[]}', '{"notifications":[{}]}', '{"notifications":7}'])
+def test_what_is_no_stored_list_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a stored notification"):
+        RenderedNotification.from_text(text)
+
+
+def test_all_of_several_count() -> None:
+    assert several("a", "b").size == sum(each.own_size for each in several("a", "b").all)
+    assert render([], EVENT, "orders", 1_000) is None
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x0b"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal, Inexact, getcontext
 from typing import Any
 
 import pytest
@@ -423,6 +424,50 @@ def test_plan_function_that_returns_no_plan_fails_the_invocation_where_nothing_e
     with pytest.raises(Misconfigured):
         deliver(shop, lambda _: None, *batch(order("o-1")))  # type: ignore[arg-type,return-value]
     assert shop.operations == []
+
+
+class OutOfStock(Reject):
+    def __init__(self, sku: str) -> None:
+        self.sku = sku  # without the constructor of Reject
+
+
+def test_own_kind_of_reject_rejects(shop: Cloud) -> None:
+    def plan(_event: Event) -> Plan:
+        raise OutOfStock("A")
+
+    assert deliver(shop, plan, *batch(order("o-1"))) == NOTHING_FAILED
+    assert shop.reasons() == ["rejected"]
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"a": ["\udfff"]}])
+def test_half_of_a_surrogate_pair_is_rejected(shop: Cloud, value: Any) -> None:
+    def plan(event: Event) -> Plan:
+        return Plan([Put("order_records", {"id": event.id, "text": value})])
+
+    assert deliver(shop, plan, *batch(order("o-1"))) == NOTHING_FAILED
+    assert shop.reasons() == ["bad-unicode"]
+
+
+def test_plan_s_own_arithmetic_ends_with_its_event(shop: Cloud) -> None:
+    def plan(event: Event) -> Plan:
+        if event.id == "o-1":
+            context = getcontext()
+            context.prec, context.traps[Inexact] = 3, True
+        return Plan([Update("stock", {"sku": "A"}, add={"sum": Decimal("12345.5")})])
+
+    precision = getcontext().prec
+    assert deliver(shop, plan, *batch(order("o-1"), order("o-2"))) == NOTHING_FAILED
+    (update,) = (action["Update"] for action in shop.requests(COMMIT)[0]["TransactItems"] if "Update" in action)
+    assert update["ExpressionAttributeValues"] == {":v0": {"N": "24691.0"}}
+    assert getcontext().prec == precision
+
+
+def test_superseding_says_why_in_the_log(shop: Cloud, logged: Logged) -> None:
+    def plan(_event: Event) -> Plan:
+        return Plan([Put("stock", {"sku": "A"}, key="sku", otherwise=Supersede("first-wins"))])
+
+    assert deliver(shop, plan, *batch(order("o-1"))) == NOTHING_FAILED
+    assert logged() == [("m-o-1", "superseded", "first-wins", "")]
 
 
 class Slow:

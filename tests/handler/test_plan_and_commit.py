@@ -17,7 +17,7 @@ from idempotent_consumer.items import AttributeValue, Item, item_bytes
 from idempotent_consumer.json_text import loads
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.plan import Notification, Plan, Put
-from idempotent_consumer.rejection import Rejected
+from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.settings import Settings, WriteMode
 from idempotent_consumer.write import Write, judge_business_row
 
@@ -116,7 +116,9 @@ def test_an_item_that_is_no_object_is_refused(item: str) -> None:
 @pytest.mark.parametrize("name", ["EVENT_ITEM", "EVENT_VERSION", "NOTIFICATION_MESSAGE"])
 def test_an_expression_that_fails_on_the_event_refuses_it(name: str) -> None:
     with pytest.raises(Rejected) as caught:
-        declarative_planner(settings(**{name: "keys(id)"}))(event())
+        declarative_planner(settings(**{"EVENT_WRITE_MODE": "newer", "EVENT_VERSION": "total", name: "keys(id)"}))(
+            event()
+        )
 
     assert caught.value.reason == "expression-failed"
 
@@ -387,7 +389,7 @@ def test_true_is_not_the_event_id_named_true() -> None:
 def test_a_version_of_the_item_s_own_is_kept_where_versions_are_not_compared(
     own: Any, stored: AttributeValue, mode: WriteMode
 ) -> None:
-    assert put({"id": "k", "event_version": own}, mode=mode, version=3)["event_version"] == stored
+    assert put({"id": "k", "event_version": own}, mode=mode)["event_version"] == stored
 
 
 @pytest.mark.parametrize(
@@ -543,13 +545,15 @@ def test_a_version_is_a_number_or_a_string_and_is_stored_with_the_row(version: A
 def test_a_version_that_cannot_be_compared_is_refused(version: Any) -> None:
     assert rejection({"id": "k"}, mode=WriteMode.NEWER, version=version) == (
         "version-missing",
-        "event.version selects neither a number nor a string",
+        "the version of a newer row is neither a number nor a string",
     )
 
 
 @pytest.mark.parametrize("mode", [WriteMode.INSERT, WriteMode.UPSERT])
 def test_the_other_modes_store_no_version(mode: WriteMode) -> None:
-    assert "event_version" not in put({"id": "k"}, mode=mode, version=3)
+    assert "event_version" not in put({"id": "k"}, mode=mode)
+    with pytest.raises(InvalidPlan, match="in the mode NEWER alone"):
+        Put("order_records", {"id": "k"}, mode, 3)
 
 
 # --- limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -276,41 +277,49 @@ def test_a_plan_that_does_not_fit_the_tables_makes_no_sense(action: Action, text
     [
         lambda: Put("", {}),
         lambda: Put(None, {}),  # type: ignore[arg-type]
-        lambda: Put("t", [1]),  # type: ignore[arg-type]
-        lambda: Put("t", {}, "upsert"),  # type: ignore[arg-type]
-        lambda: Put("t", {}, condition=Attr("a").exists()),
-        lambda: Put("t", {}, key=()),
-        lambda: Put("t", {}, key=("a", "b", "c")),
-        lambda: Put("t", {}, key=("a", "a")),
-        lambda: Put("t", {}, key=""),
-        lambda: Put("t", {}, key=["a", 5]),  # type: ignore[list-item]
-        lambda: Put("t", {}, key=5),  # type: ignore[arg-type]
+        lambda: Put("tab", [1]),  # type: ignore[arg-type]
+        lambda: Put("tab", {}, "upsert"),  # type: ignore[arg-type]
+        lambda: Put("tab", {}, condition=Attr("a").exists()),
+        lambda: Put("ab", {}),
+        lambda: Put("arn:aws:dynamodb:us-east-1:123456789012:table/stock", {}),
+        lambda: Put("tab", {}, version=3),
+        lambda: Put("tab", {}, WriteMode.UPSERT, 3),
+        lambda: Put("tab", {}, key=()),
+        lambda: Put("tab", {}, key=("a", "b", "c")),
+        lambda: Put("tab", {}, key=("a", "a")),
+        lambda: Put("tab", {}, key=""),
+        lambda: Put("tab", {}, key=["a", 5]),  # type: ignore[list-item]
+        lambda: Put("tab", {}, key=5),  # type: ignore[arg-type]
         lambda: Retry(""),
         lambda: Retry(["why"]),  # type: ignore[arg-type]
         lambda: Retry("misconfigured"),
         lambda: Retry("throttled"),
         lambda: Supersede(" "),
-        lambda: Put("t", {}, WriteMode.UPSERT, otherwise=Reject("never")),
-        lambda: Update("t", {"id": 1}),
-        lambda: Update("t", {}, add={"n": 1}),
-        lambda: Update("t", {"a": 1, "b": 2, "c": 3}, add={"n": 1}),
-        lambda: Update("t", "id", add={"n": 1}),  # type: ignore[arg-type]
-        lambda: Update("t", {"id": 1}, remove="note"),
-        lambda: Update("t", {"id": 1}, set=["n"]),  # type: ignore[arg-type]
-        lambda: Update("t", {"id": 1}, set={"n": 1}, add={"n": 1}),
-        lambda: Update("t", {"id": 1}, set={"n": 1}, remove=["n"]),
-        lambda: Update("t", {"id": 1}, set={"n": 1, "n.a": 1}),
-        lambda: Update("t", {"id": 1}, set={"n[0].a": 1}, remove=["n[0]"]),
-        lambda: Update("t", {"id": 1}, remove=["n", "n"]),
-        lambda: Update("t", {"id": 1}, add={"a.b": 1}),
-        lambda: Update("t", {"id": 1}, set={"a..b": 1}),
-        lambda: Update("t", {"id": 1}, add={"n": 1}, otherwise=Retry("never")),
-        lambda: Update("t", {"id": 1}, add={"n": 1}, condition=True),  # type: ignore[arg-type]
-        lambda: Delete("t", {"id": 1}, condition=Attr("a").eq(1), otherwise="why"),  # type: ignore[arg-type]
-        lambda: Check("t", {"id": 1}, None),  # type: ignore[arg-type]
-        lambda: Plan(Put("t", {})),  # type: ignore[arg-type]
+        lambda: Put("tab", {}, WriteMode.UPSERT, otherwise=Reject("never")),
+        lambda: Update("tab", {"id": 1}),
+        lambda: Update("tab", {}, add={"n": 1}),
+        lambda: Update("tab", {"a": 1, "b": 2, "c": 3}, add={"n": 1}),
+        lambda: Update("tab", "id", add={"n": 1}),  # type: ignore[arg-type]
+        lambda: Update("tab", {"id": 1}, remove="note"),
+        lambda: Update("tab", {"id": 1}, remove=(name for name in ["note"])),  # type: ignore[arg-type]
+        lambda: Update("tab", {"id": 1}, add={"n": 1}, remove=None),  # type: ignore[arg-type]
+        lambda: Attr("a").is_in(value for value in [1]),  # type: ignore[arg-type]
+        lambda: Notification("text", None),  # type: ignore[arg-type]
+        lambda: Update("tab", {"id": 1}, set=["n"]),  # type: ignore[arg-type]
+        lambda: Update("tab", {"id": 1}, set={"n": 1}, add={"n": 1}),
+        lambda: Update("tab", {"id": 1}, set={"n": 1}, remove=["n"]),
+        lambda: Update("tab", {"id": 1}, set={"n": 1, "n.a": 1}),
+        lambda: Update("tab", {"id": 1}, set={"n[0].a": 1}, remove=["n[0]"]),
+        lambda: Update("tab", {"id": 1}, remove=["n", "n"]),
+        lambda: Update("tab", {"id": 1}, add={"a.b": 1}),
+        lambda: Update("tab", {"id": 1}, set={"a..b": 1}),
+        lambda: Update("tab", {"id": 1}, add={"n": 1}, otherwise=Retry("never")),
+        lambda: Update("tab", {"id": 1}, add={"n": 1}, condition=True),  # type: ignore[arg-type]
+        lambda: Delete("tab", {"id": 1}, condition=Attr("a").eq(1), otherwise="why"),  # type: ignore[arg-type]
+        lambda: Check("tab", {"id": 1}, None),  # type: ignore[arg-type]
+        lambda: Plan(Put("tab", {})),  # type: ignore[arg-type]
         lambda: Plan([{"Put": {}}]),  # type: ignore[list-item]
-        lambda: Plan(iter([Put("t", {})])),  # type: ignore[arg-type]
+        lambda: Plan(iter([Put("tab", {})])),  # type: ignore[arg-type]
         lambda: Plan(notification="text"),  # type: ignore[arg-type]
         lambda: Plan(notifications=["text"]),  # type: ignore[list-item]
         lambda: Plan(notifications=Notification("text")),  # type: ignore[arg-type]
@@ -337,12 +346,12 @@ def test_a_transaction_takes_99_writes_and_no_more() -> None:
     [
         (Put("order_records", {"id": "k"}), Put("order_records", {"id": "k", "n": 1}, WriteMode.UPSERT)),
         (Put("order_records", {"id": "7"}), Update("order_records", {"id": 7}, add={"n": 1})),
-        (Update("s", {"a": 1, "b": 2}, add={"n": 1}), Delete("s", {"b": Decimal("2.0"), "a": 1})),
-        (Update("s", {"a": 1}, add={"n": 1}), Update("s", {"a": 1}, add={"m": 1})),
-        (Update("s", {"a": 1}, add={"n": 1}), Update("s", {"a": 1}, set={"n": 1})),
-        (Update("s", {"a": 1}, set={"n": 1}), Update("s", {"a": 1}, set={"n": 1})),
-        (Check("s", {"a": 1}, Attr("n").exists()), Check("s", {"a": 1}, Attr("m").exists())),
-        (Check("s", {"a": 1}, Attr("n").eq(1)), Check("s", {"a": 1}, Attr("n").eq(2))),
+        (Update("stock", {"a": 1, "b": 2}, add={"n": 1}), Delete("stock", {"b": Decimal("2.0"), "a": 1})),
+        (Update("stock", {"a": 1}, add={"n": 1}), Update("stock", {"a": 1}, add={"m": 1})),
+        (Update("stock", {"a": 1}, add={"n": 1}), Update("stock", {"a": 1}, set={"n": 1})),
+        (Update("stock", {"a": 1}, set={"n": 1}), Update("stock", {"a": 1}, set={"n": 1})),
+        (Check("stock", {"a": 1}, Attr("n").exists()), Check("stock", {"a": 1}, Attr("m").exists())),
+        (Check("stock", {"a": 1}, Attr("n").eq(1)), Check("stock", {"a": 1}, Attr("n").eq(2))),
     ],
 )
 def test_two_writes_of_one_row_are_refused(one: Action, other: Action) -> None:
@@ -446,7 +455,51 @@ def test_each_action_says_what_its_refusal_means(action: Action, verdict: Verdic
     [("out-of-stock", "out-of-stock"), ("", "rejected"), ("  ", "rejected"), ("a\x00b", "a?b"), ("x" * 300, "x" * 256)],
 )
 def test_paths_that_only_look_alike_do_not_meet() -> None:
-    Update("t", {"id": 1}, set={"n.a": 1, "n.b": 1, "na": 1, "n.c[1]": 1, "n.c[10]": 1}, remove=["m"])
+    Update("tab", {"id": 1}, set={"n.a": 1, "n.b": 1, "na": 1, "n.c[1]": 1, "n.c[10]": 1}, remove=["m"])
+
+
+def test_an_attribute_is_no_value() -> None:
+    with pytest.raises(InvalidPlan, match="which only conditions take"):
+        written(Update("stock", {"sku": "A"}, set={"free": Attr("reserved")}))
+
+
+class Sku(str, Enum):  # noqa: UP042 – that StrEnum shows itself as its value is what this is not about
+    A = "A"
+
+    def __repr__(self) -> str:
+        return "***"
+
+
+class Count(int, Enum):
+    ONE = 1
+
+
+def test_values_of_a_plan_s_own_types_are_written_as_what_they_are() -> None:
+    item = written(Put("order_records", {"id": Sku.A, "count": Count.ONE, Sku.A: "x"})).action["Put"]["Item"]
+    assert (item["id"], item["count"], item["A"]) == ({"S": "A"}, {"N": "1"}, {"S": "x"})
+    assert type(item["id"]["S"]) is str
+
+
+def test_two_conditions_are_not_one_because_their_values_show_themselves_alike() -> None:
+    class Secret(str):
+        def __repr__(self) -> str:
+            return "***"
+
+    right, wrong = (
+        written(Check("stock", {"sku": "A"}, Attr("token").eq(Secret(text)))).sharing for text in ("right", "wrong")
+    )
+    assert right != wrong
+
+
+def test_two_rows_are_one_however_their_key_is_spelt() -> None:
+    assert rejected_plan(Delete("stock", {"sku": Sku.A}), Delete("stock", {"sku": "A"})) == "row-written-twice"
+
+
+@pytest.mark.parametrize("values", [{1: "x"}, {"a": {None: 1}}, {"a": {"": 1}}])
+def test_a_name_is_a_text(values: Any) -> None:
+    assert rejection(Put("order_records", {"id": "k", **values} if "a" in values else {"id": "k"} | values))[0] == (
+        "attribute-name"
+    )
 
 
 NEWER_ROW = {"event_id": {"S": "o-0"}, "event_consumer": {"S": "orders"}}

@@ -6,11 +6,12 @@ What a plan in Python is written with; docs/writing-a-plan.md shows how.
 from idempotent_consumer.condition import Attr, Condition
 from idempotent_consumer.entry_point import pipeline
 from idempotent_consumer.event import Event
-from idempotent_consumer.plan import Check, Delete, Notification, Plan, Put, Retry, Supersede, Update
+from idempotent_consumer.plan import Action, Check, Delete, Notification, Plan, Put, Retry, Supersede, Update
 from idempotent_consumer.rejection import InvalidPlan, Reject
 from idempotent_consumer.settings import WriteMode
 
 __all__ = [
+    "Action",
     "Attr",
     "Check",
     "Condition",

@@ -68,7 +68,7 @@ class Operand:
 
     def is_in(self, values: Sequence[Any]) -> Condition:
         """One of 1 to 100 values."""
-        if isinstance(values, str) or not 1 <= len(values) <= _MOST_OPERANDS:
+        if isinstance(values, str) or not isinstance(values, Sequence) or not 1 <= len(values) <= _MOST_OPERANDS:
             raise InvalidPlan(f"is_in takes a list of 1 to {_MOST_OPERANDS} values")
         first, *others = (_operand(value) for value in values)
         listed = [part for other in others for part in (", ", other)]
@@ -163,6 +163,8 @@ class Placeholders:
 
     def value(self, value: Any, what: str) -> str:
         """Raises Rejected as `to_attribute_value` does; what: the attribute that it is for."""
+        if isinstance(value, Operand | Condition):
+            raise InvalidPlan(f"a value written to {self._table} is an Attr, which only conditions take")
         placeholder = f":v{len(self._values)}"
         self._values[placeholder] = to_attribute_value(value, f"{self._table}: {what}")
         return placeholder

@@ -6,13 +6,14 @@ does not hold is new, one that is `pending` is published again from its row, one
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import localcontext
 from typing import Any
 
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict, partial_batch_response
 from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
 from idempotent_consumer.backoff import Postponement, Postponing
-from idempotent_consumer.commit import prepare, sent_attributes
+from idempotent_consumer.commit import Commit, prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import (
     Delivery,
@@ -30,7 +31,7 @@ from idempotent_consumer.grouping import MAX_EVENTS
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.outbox import Outbox
-from idempotent_consumer.plan import Planner
+from idempotent_consumer.plan import Plan, Planner
 from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.report import Report, returning_messages
 from idempotent_consumer.settings import Settings
@@ -134,24 +135,26 @@ class Consumer:
         """Whatever can never succeed is found here, before anything is written."""
         assert work.event is not None
         try:
-            plan = self._planner(work.event)
+            with localcontext():  # what a plan sets for its arithmetic ends with it
+                plan = self._planner(work.event)
+            work.commit = self._prepare(work.event, plan, work.message)
         except Rejected as rejected:
-            _reject(work, rejected)
-            return
+            # New code must not strand an event that older code has committed: its ledger row decides.
+            work.reading, work.if_unknown = Reading.NEEDED, _rejected(rejected)
         except InvalidPlan as error:
-            work.verdict = _invalid(error)
-            return
-        except (Exception, SystemExit) as error:  # whatever a user's code does, the other events go on
+            work.verdict = Verdict(Outcome.RETRY, "plan-invalid", str(error))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a user's code raises, the other events go on
             work.verdict = fault(error, work.message)
-            return
+
+    def _prepare(self, event: Event, plan: Plan, message: Message) -> Commit:
         try:
-            work.commit = prepare(work.event, plan, work.message.id, telemetry.now_ms(), self._settings)
-        except (Rejected, RecursionError) as error:
-            _reject(work, error)
-        except InvalidPlan as error:
-            work.verdict = _invalid(error)
-        except Exception as error:
-            work.verdict = fault(error, work.message)
+            return prepare(event, plan, message.id, telemetry.now_ms(), self._settings)
+        except RecursionError:
+            raise Rejected("nested-too-deep", "a value of the plan is nested too deep to be written") from None
+        except UnicodeEncodeError:
+            raise Rejected("bad-unicode", "a text of the plan holds half of a surrogate pair") from None
 
     def _commit(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> None:
         with telemetry.phase("commit") as annotations:
@@ -257,16 +260,7 @@ def _postpone(messages: Sequence[Message], postponement: Postponement, budget: B
         telemetry.log_fault("", error)
 
 
-def _reject(work: Work, error: Rejected | RecursionError) -> None:
-    """New code must not strand an event that older code has committed: its ledger row decides."""
-    work.reading, work.if_unknown = Reading.NEEDED, _rejected(error)
-
-
-def _invalid(error: InvalidPlan) -> Verdict:
-    return Verdict(Outcome.RETRY, "plan-invalid", str(error))
-
-
 def _rejected(error: Rejected | RecursionError) -> Verdict:
     if isinstance(error, Rejected):
-        return Verdict(Outcome.REJECTED, error.reason, error.detail)
+        return Verdict(Outcome.REJECTED, str(error.reason), str(error.detail))
     return Verdict(Outcome.REJECTED, "nested-too-deep", "the body is nested too deep to be processed")

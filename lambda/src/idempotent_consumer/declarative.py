@@ -3,7 +3,7 @@
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Notification, Plan, Planner, Put
 from idempotent_consumer.rejection import Rejected
-from idempotent_consumer.settings import Settings
+from idempotent_consumer.settings import Settings, WriteMode
 
 
 def declarative_planner(settings: Settings) -> Planner:
@@ -13,7 +13,8 @@ def declarative_planner(settings: Settings) -> Planner:
         values = settings.item.search(event.data)
         if not isinstance(values, dict):
             raise Rejected("item-not-an-object", f"{settings.item.text} selects no object")
-        version = settings.version.search(event.data) if settings.version else None
+        is_newer = settings.write_mode is WriteMode.NEWER
+        version = settings.version.search(event.data) if is_newer and settings.version else None
         write = Put(settings.business_table, values, settings.write_mode, version)
         return Plan([write], _notification(event) if settings.topic_arn else None)
 

@@ -97,6 +97,8 @@ class GroupCommit:
             verdict = fault(error, work.message)
         if verdict is None:
             work.reading, work.if_unknown = Reading.NEEDED, _KNOWN_BY_NOW
+        elif verdict.outcome is Outcome.SUPERSEDED and work.if_unknown is not None:
+            work.verdict = work.if_unknown  # with the plan's own reason
         else:
             work.verdict = verdict
 

@@ -2,16 +2,19 @@
 
 import json
 import re
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from idempotent_consumer.rejection import Rejected
 
-# json.dumps cannot write a Decimal. It is handed over as a string behind a lone surrogate instead, which no
-# string of an event can hold, since loads() refuses it.
+# json.dumps cannot write a Decimal. It is handed over as a string behind a mark instead. In what is canonical the mark
+# is a lone surrogate, which no string of an event can hold, since loads() refuses it. What a plan announces may hold
+# any string, so there the mark is one that nobody can know.
 _MARK = "\ud800"
-_MARKED_NUMBER = re.compile(f'"{_MARK}([^"]*)"')
+_SECRET_MARK = _MARK + secrets.token_hex(8)
+_MARKED_NUMBER = re.compile(f'"{_SECRET_MARK}([^"]*)"')
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 # Wider than any IEEE double; a bound is needed, since "1e999999999" is eleven bytes that unfold to a gigabyte.
@@ -34,7 +37,10 @@ def loads(text: str) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON; a Decimal is written digit by digit, without an exponent."""
+    """Compact JSON; a Decimal is written digit by digit, without an exponent.
+
+    Raises TypeError, ValueError for what is not JSON, Rejected `number-out-of-range`.
+    """
     text = _ENCODER.encode(value)
     if _MARK in text:
         text = _MARKED_NUMBER.sub(r"\1", text)
@@ -81,9 +87,13 @@ def _refuse_lone_surrogates(value: Any) -> None:
         raise Rejected("bad-unicode", "a string holds half of a surrogate pair") from None
 
 
-def _mark_plain(value: Any) -> str:
+def _mark_plain(value: Any) -> str | dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
     number = _decimal(value)
-    return _MARK + (format(number, "f") if number else "0")
+    if number and abs(number.adjusted()) > _LARGEST_EXPONENT:
+        raise Rejected("number-out-of-range", "a number is beyond 1e400 or closer to zero than 1e-400")
+    return _SECRET_MARK + (Decimal.__format__(number, "f") if number else "0")
 
 
 def _mark_normal(value: Any) -> int | str:

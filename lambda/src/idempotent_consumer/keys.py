@@ -39,7 +39,7 @@ def row_key(table: str, key: Item) -> Hashable:
         parts.append((name, Decimal(text) if kind == "N" else text))
     if len(parts) > 1:
         parts.sort(key=itemgetter(0))
-    return (table, *parts)
+    return (str.__str__(table), *parts)
 
 
 def _set_key(values: dict[str, Any], key: KeyAttribute, max_bytes: int) -> None:

@@ -1,6 +1,7 @@
 """A notification as it is stored in the ledger row and published from there."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -16,6 +17,8 @@ from idempotent_consumer.rejection import Rejected
 MAX_ATTRIBUTES = 10
 # Amazon SQS Developer Guide, "Message attribute data types": 38 digits, as DynamoDB, but from 1e-128.
 _MIN_NUMBER_EXPONENT = -128
+# Amazon SQS Developer Guide, "Amazon SQS message metadata"; a queue that hears the topic takes no others.
+_ATTRIBUTE_NAME = re.compile(r"(?!(?i:aws\.|amazon\.))(?!.{257})[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +57,23 @@ class RenderedNotification:
         return dumps(self._to_json())
 
     def _to_json(self) -> dict[str, Any]:
-        stored = {
+        if self.further:
+            # Not as one with more behind it: code of before this could be stored would publish that one alone.
+            return {"notifications": [replace(each, further=())._to_json() for each in self.all]}
+        return {
             "message": self.message,
             "attributes": self.attributes,
             "group": self.group,
             "deduplication_id": self.deduplication_id,
         }
-        return {**stored, "further": [each._to_json() for each in self.further]} if self.further else stored
 
     @classmethod
     def from_text(cls, text: str) -> "RenderedNotification":
         """Raises ValueError on a text that to_text() did not write."""
         try:
             stored = loads(text)
-            further = [_read(each) for each in stored.get("further", ())]
-            return replace(_read(stored), further=tuple(further))
+            first, *further = map(_read, stored.get("notifications", [stored]))
+            return replace(first, further=tuple(further))
         except (Rejected, AttributeError, KeyError, TypeError, ValueError):
             raise ValueError("not a stored notification") from None
 
@@ -79,7 +84,7 @@ def render(
     """Render for SNS and check all that SNS would refuse for ever, since a committed event must be publishable.
 
     None without a notification. Raises Rejected: `notification-empty`, `notification-characters`,
-    `notification-attribute`, `notification-too-large`, `number-out-of-range`.
+    `notification-attribute`, `notification-too-large`, `notification-value`, `number-out-of-range`.
     """
     if not notifications:
         return None
@@ -133,7 +138,10 @@ def _pair(value: Any) -> tuple[str, str]:
 def _message(message: Any) -> str:
     if message is None or message == "":
         raise Rejected("notification-empty", "SNS refuses an empty message")
-    text = message if isinstance(message, str) else dumps(message)
+    try:
+        text = message if isinstance(message, str) else dumps(message)
+    except (TypeError, ValueError) as error:
+        raise Rejected("notification-value", f"the message: {error}") from None
     if REFUSED_CHARACTER.search(text):
         raise Rejected("notification-characters", "the message holds a character that SQS subscribers cannot take")
     return text
@@ -150,6 +158,8 @@ def _attributes(values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def _attribute(name: str, value: Any) -> tuple[str, str]:
+    if not isinstance(name, str) or not _ATTRIBUTE_NAME.fullmatch(name):
+        raise Rejected("notification-attribute", "a name that SNS does not take: letters, digits, _, -, dots inside")
     kind, text = _typed_text(name, value)
     if not text or REFUSED_CHARACTER.search(text):
         raise Rejected("notification-attribute", f"{name}: empty, or with a character that SNS cannot take")

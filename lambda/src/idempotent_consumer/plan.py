@@ -1,5 +1,6 @@
 """What an event does: its writes and its notifications. Pure: no clock, no network, no randomness."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -11,6 +12,9 @@ from idempotent_consumer.condition import Condition, Path
 from idempotent_consumer.event import Event
 from idempotent_consumer.rejection import InvalidPlan, Reject
 from idempotent_consumer.settings import WriteMode
+
+# Amazon DynamoDB Developer Guide, "Quotas". An ARN would do for DynamoDB, and one table have two names here.
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 Key = Mapping[str, str | int | Decimal]
 
@@ -40,8 +44,14 @@ class Supersede:
 Otherwise = Reject | Retry | Supersede
 
 
+class Action:
+    """What a plan does to one row: a `Put`, `Update`, `Delete` or `Check`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Put:
+class Put(Action):
     """Writes one row.
 
     item: plain Python values, numbers as int or Decimal; `event_id`, `event_fingerprint`, `event_consumer` and
@@ -66,6 +76,8 @@ class Put:
             raise InvalidPlan(f"Put({self.table!r}): the mode is one of WriteMode")
         if self.key is not None:
             _check_key_names(self)
+        if self.version is not None and self.mode is not WriteMode.NEWER:
+            raise InvalidPlan(f"Put({self.table!r}): a version is compared in the mode NEWER alone")
         if self.condition is not None and self.mode is WriteMode.INSERT:
             raise InvalidPlan(f"Put({self.table!r}): insert takes no condition, as it writes only where no row is")
         _check_condition(self)
@@ -75,11 +87,12 @@ class Put:
         """The names in `key`; none where it is left out."""
         if self.key is None:
             return ()
-        return (self.key,) if isinstance(self.key, str) else tuple(self.key) if isinstance(self.key, Sequence) else ()
+        names = (self.key,) if isinstance(self.key, str) else self.key
+        return tuple(map(str.__str__, names))
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class Update(Action):
     """Changes attributes of one row, which is created where it is missing (a condition can forbid that).
 
     key: name to value, the hash key first. set: path to value. add: attribute to the number to add, from 0 where it
@@ -99,8 +112,10 @@ class Update:
         _check_table(self.table)
         _check_key(self)
         _check_condition(self)
-        if isinstance(self.remove, str) or not isinstance(self.set, Mapping) or not isinstance(self.add, Mapping):
-            raise InvalidPlan(f"Update({self.table!r}): set and add are mappings, remove is a list of paths")
+        if not isinstance(self.set, Mapping) or not isinstance(self.add, Mapping):
+            raise InvalidPlan(f"Update({self.table!r}): set and add are mappings of names and values")
+        if isinstance(self.remove, str) or not isinstance(self.remove, Sequence):
+            raise InvalidPlan(f"Update({self.table!r}): remove is a list of paths")
         paths = [Path(path) for path in (*self.set, *self.add, *self.remove)]
         if not paths:
             raise InvalidPlan(f"Update({self.table!r}) changes nothing: to look at a row, use Check")
@@ -111,7 +126,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Action):
     """Deletes one row; one that is missing is no failure, unless a condition says so. See `Update`."""
 
     table: str
@@ -126,7 +141,7 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Check(Action):
     """Writes nothing: the event is committed only if this row fulfils the condition at that moment. See `Update`."""
 
     table: str
@@ -142,7 +157,7 @@ class Check:
         _check_condition(self)
 
 
-Action = Put | Update | Delete | Check
+AnyAction = Put | Update | Delete | Check
 _ACTIONS = (Put, Update, Delete, Check)  # the union itself is slow to test
 
 
@@ -156,6 +171,12 @@ class Notification:
 
     message: Any
     attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.attributes, Mapping):
+            raise InvalidPlan("the attributes of a notification are a mapping of names and values")
+        if "event_id" in self.attributes or "notification_number" in self.attributes:
+            raise InvalidPlan("event_id and notification_number are added to a notification: choose other names")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +212,8 @@ Planner = Callable[[Event], Plan]
 
 
 def _check_table(table: Any) -> None:
-    if not isinstance(table, str) or not table:
-        raise InvalidPlan(f"a table is named by a text, not by {type(table).__name__}")
+    if not isinstance(table, str) or not _TABLE_NAME.fullmatch(table):
+        raise InvalidPlan("a table goes by its name, 3 to 255 letters, digits, _, - and dots; not by its ARN")
 
 
 def _check_why(why: Any) -> None:
@@ -201,11 +222,10 @@ def _check_why(why: Any) -> None:
 
 
 def _check_key_names(put: Put) -> None:
-    names = put.key_names
-    if not 1 <= len(names) <= 2 or len(set(map(str, names))) < len(names):
-        raise InvalidPlan(f"Put({put.table!r}): a key has one or two attributes, as 'sku' or ('order_id', 'line')")
-    if not all(isinstance(name, str) and name for name in names):
-        raise InvalidPlan(f"Put({put.table!r}): a key attribute is named by a text")
+    names = [put.key] if isinstance(put.key, str) else put.key
+    is_listed = isinstance(names, Sequence) and all(isinstance(name, str) and name for name in names)
+    if names is None or not is_listed or not 1 <= len(names) <= 2 or len(set(names)) < len(names):
+        raise InvalidPlan(f"Put({put.table!r}): a key is one name or two, as 'sku' or ('order_id', 'line')")
 
 
 def _check_key(action: Update | Delete | Check) -> None:
@@ -216,7 +236,7 @@ def _check_key(action: Update | Delete | Check) -> None:
         )
 
 
-def _check_condition(action: Action) -> None:
+def _check_condition(action: AnyAction) -> None:
     condition, otherwise = action.condition, action.otherwise
     if condition is None and otherwise is None:
         return

@@ -12,6 +12,10 @@ class Rejected(Exception):
     who reads the dead letter; it may name fields of the body, so it travels with the body and is never logged.
     """
 
+    # Of an exception of a user's that does not call this class's constructor.
+    reason = "rejected"
+    detail = ""
+
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
         self.reason = reason

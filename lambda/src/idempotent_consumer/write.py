@@ -10,7 +10,7 @@ from idempotent_consumer.condition import Path, Placeholders
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import AttributeValue, Item, check_size, to_attribute_value, to_item
 from idempotent_consumer.keys import business_key, check_business_key, check_key, row_key
-from idempotent_consumer.plan import Action, Check, Delete, Otherwise, Put, Retry, Supersede, Update
+from idempotent_consumer.plan import Action, AnyAction, Check, Delete, Put, Retry, Supersede, Update
 from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.settings import Settings, WriteMode
 
@@ -42,11 +42,10 @@ class Write:
 
 def prepare_write(action: Action, event: Event, now_ms: int, settings: Settings) -> Write:
     """Raises Rejected for values that no table takes, InvalidPlan for a plan that makes no sense."""
+    assert isinstance(action, AnyAction)  # as Plan has checked
     if action.table == settings.ledger_table:
         raise InvalidPlan(f"{type(action).__name__}({action.table!r}): the ledger is written by the consumer alone")
-    if isinstance(action, Put):
-        return _put(action, event, now_ms, settings)
-    return _keyed(action, settings)
+    return _put(action, event, now_ms, settings) if isinstance(action, Put) else _keyed(action, settings)
 
 
 def judge_business_row(row: Item, event: Event, write: Write) -> Verdict:
@@ -150,7 +149,7 @@ def _version(put: Put) -> AttributeValue | None:
         return None
     is_number = isinstance(put.version, int | Decimal) and not isinstance(put.version, bool)
     if not is_number and not (isinstance(put.version, str) and put.version):
-        raise Rejected("version-missing", "event.version selects neither a number nor a string")
+        raise Rejected("version-missing", "the version of a newer row is neither a number nor a string")
     return to_attribute_value(put.version, "event.version")
 
 
@@ -251,13 +250,15 @@ def _sharing(action: Update | Delete | Check, request: Mapping[str, Any], argume
         return request["ConditionExpression"], repr(arguments)
     if not isinstance(action, Update) or action.set or action.remove or action.condition is not None:
         return None
-    return tuple(action.add) if all(_is_summable(number) for number in action.add.values()) else None
+    names = tuple(arguments["ExpressionAttributeNames"].values())
+    return names if all(_is_summable(number) for number in action.add.values()) else None
 
 
 def _is_summable(number: int | Decimal) -> bool:
     """Whether as many as a transaction holds can be added up within DynamoDB's 38 digits."""
     exponent = Decimal(number).as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= -_SUMMABLE_DIGITS and abs(number) < 10**_SUMMABLE_DIGITS
+    size = Decimal(number).copy_abs()  # abs() would round as the plan's own context says
+    return isinstance(exponent, int) and exponent >= -_SUMMABLE_DIGITS and size < 10**_SUMMABLE_DIGITS
 
 
 def _changeable(path: Path, update: Update) -> Path:
@@ -271,8 +272,8 @@ def _changeable(path: Path, update: Update) -> Path:
 # --- what both need
 
 
-def _otherwise(action: Action) -> Verdict:
-    otherwise: Otherwise | None = action.otherwise
+def _otherwise(action: AnyAction) -> Verdict:
+    otherwise = action.otherwise
     if otherwise is None:
         if action.condition is None:
             return _ROW_EXISTS
@@ -284,7 +285,7 @@ def _otherwise(action: Action) -> Verdict:
     return Verdict(Outcome.REJECTED, otherwise.reason, otherwise.detail)
 
 
-def _other_key(action: Action, settings: Settings) -> InvalidPlan:
+def _other_key(action: AnyAction, settings: Settings) -> InvalidPlan:
     names = ", ".join(key.name for key in business_key(settings))
     return InvalidPlan(f"{type(action).__name__}({action.table!r}): the key of this table is {names}")
 
