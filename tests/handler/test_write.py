@@ -450,10 +450,6 @@ def test_each_action_says_what_its_refusal_means(action: Action, verdict: Verdic
     assert written(action).otherwise == verdict
 
 
-@pytest.mark.parametrize(
-    ("reason", "shown"),
-    [("out-of-stock", "out-of-stock"), ("", "rejected"), ("  ", "rejected"), ("a\x00b", "a?b"), ("x" * 300, "x" * 256)],
-)
 def test_paths_that_only_look_alike_do_not_meet() -> None:
     Update("tab", {"id": 1}, set={"n.a": 1, "n.b": 1, "na": 1, "n.c[1]": 1, "n.c[10]": 1}, remove=["m"])
 
@@ -497,9 +493,7 @@ def test_two_rows_are_one_however_their_key_is_spelt() -> None:
 
 @pytest.mark.parametrize("values", [{1: "x"}, {"a": {None: 1}}, {"a": {"": 1}}])
 def test_a_name_is_a_text(values: Any) -> None:
-    assert rejection(Put("order_records", {"id": "k", **values} if "a" in values else {"id": "k"} | values))[0] == (
-        "attribute-name"
-    )
+    assert rejection(Put("order_records", {"id": "k"} | values))[0] == "attribute-name"
 
 
 NEWER_ROW = {"event_id": {"S": "o-0"}, "event_consumer": {"S": "orders"}}
@@ -531,5 +525,9 @@ def test_what_is_no_number_is_not_written_as_one(name: str) -> None:
     assert rejection(Put("order_records", {"id": "k", "n": Decimal(name)}))[0] == "number-out-of-range"
 
 
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [("out-of-stock", "out-of-stock"), ("", "rejected"), ("  ", "rejected"), ("a\x00b", "a?b"), ("x" * 300, "x" * 256)],
+)
 def test_a_reason_is_one_that_a_dead_letter_can_carry(reason: str, shown: str) -> None:
     assert (Reject(reason, "d").reason, Reject(reason, "d").detail) == (shown, "d")
