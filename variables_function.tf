@@ -3,7 +3,8 @@ variable "function" {
   description = <<-EOT
     The function that processes the messages. The reconciler has its architecture, runtime and vpc.
     - enabled: false pauses it: messages wait in the queue and age.
-    - package: path of a zip of your own; null is the one that comes with the module. handler: module.function in it.
+    - package: path of a zip of your own, as lambda/build.py --source makes it; null is the one that comes with the module. handler: module.function in it, needed with a package; null is the shipped one.
+    - table_arns: further tables, of the same Region, that your own plan writes to. With code of your own the function may put, update, delete and check rows of these and of the business table. A KMS key of a table's own needs a policy document.
     - runtime: python3.11 or later. architecture: arm64 or x86_64; the zip works on both.
     - memory_mb: megabytes, 128 to 10240; the share of a processor grows with it.
     - timeout_seconds: seconds, 10 to 900. A step starts only while there is time for it, so below 10 nothing would be done.
@@ -22,7 +23,7 @@ variable "function" {
     batching_window_seconds = optional(number)
     enabled                 = optional(bool, true)
     environment             = optional(map(string), {})
-    handler                 = optional(string, "idempotent_consumer.handler.handler")
+    handler                 = optional(string)
     layers                  = optional(list(string), [])
     maximum_concurrency     = optional(number)
     memory_mb               = optional(number, 512)
@@ -32,6 +33,7 @@ variable "function" {
     reserved_concurrency    = optional(number)
     runtime                 = optional(string, "python3.13")
     snap_start              = optional(bool, false)
+    table_arns              = optional(list(string), [])
     timeout_seconds         = optional(number, 30)
     vpc                     = optional(object({ security_group_ids = list(string), subnet_ids = list(string) }))
   })
@@ -42,11 +44,7 @@ variable "function" {
   }
 
   validation {
-    condition = (
-      var.function.batching_window_seconds == null ? true :
-      floor(var.function.batching_window_seconds) == var.function.batching_window_seconds &&
-      var.function.batching_window_seconds >= 0 && var.function.batching_window_seconds <= 300
-    )
+    condition     = var.function.batching_window_seconds == null ? true : contains(range(0, 301), var.function.batching_window_seconds)
     error_message = "function.batching_window_seconds is ${jsonencode(var.function.batching_window_seconds)}, but must be a whole number from 0 to 300."
   }
 
@@ -61,8 +59,19 @@ variable "function" {
   }
 
   validation {
-    condition     = can(regex("^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+$", var.function.handler)) && length(var.function.handler) <= 128
+    condition     = var.function.handler == null ? true : can(regex("^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+$", var.function.handler)) && length(var.function.handler) <= 128
     error_message = "function.handler is ${jsonencode(var.function.handler)}, but must be module.function, at most 128 characters."
+  }
+
+  # Else the shipped plan would run in place of the user's, without a word.
+  validation {
+    condition     = var.function.package == null || var.function.handler != null
+    error_message = "function.package is ${jsonencode(var.function.package)} and function.handler is null: name the handler in your zip, as module.function."
+  }
+
+  validation {
+    condition     = var.function.package != null || length(var.function.layers) > 0 || coalesce(var.function.handler, "idempotent_consumer.handler.handler") == "idempotent_consumer.handler.handler"
+    error_message = "function.handler is ${jsonencode(var.function.handler)} and function.package is null: the zip that comes with the module has no handler of that name. Give the path of your own zip as function.package, or leave the handler null."
   }
 
   validation {
@@ -71,11 +80,7 @@ variable "function" {
   }
 
   validation {
-    condition = (
-      var.function.maximum_concurrency == null ? true :
-      floor(var.function.maximum_concurrency) == var.function.maximum_concurrency &&
-      var.function.maximum_concurrency >= 2 && var.function.maximum_concurrency <= 1000
-    )
+    condition     = var.function.maximum_concurrency == null ? true : contains(range(2, 1001), var.function.maximum_concurrency)
     error_message = "function.maximum_concurrency is ${jsonencode(var.function.maximum_concurrency)}, but must be a whole number from 2 to 1000 (AWS takes no 1); null is without a limit."
   }
 
@@ -116,6 +121,16 @@ variable "function" {
   validation {
     condition     = !var.function.snap_start || var.function.runtime != "python3.11"
     error_message = "function.snap_start is true and function.runtime is ${jsonencode(var.function.runtime)}: SnapStart needs python3.12 or later."
+  }
+
+  validation {
+    condition     = alltrue([for arn in var.function.table_arns : can(regex("^arn:[a-z0-9-]+:dynamodb:[a-z0-9-]+:[0-9]{12}:table/[A-Za-z0-9_.-]{3,255}$", arn))])
+    error_message = "function.table_arns is ${jsonencode(var.function.table_arns)}, but must be ARNs of DynamoDB tables: arn:<partition>:dynamodb:<region>:<account>:table/<name>."
+  }
+
+  validation {
+    condition     = !anytrue([for arn in var.function.table_arns : try(endswith(arn, ":table/${local.ledger_table_name}"), false)])
+    error_message = "function.table_arns is ${jsonencode(var.function.table_arns)}, with the consumer's own ledger ${local.ledger_table_name}: a plan that could write there could undo what the ledger promises."
   }
 
   validation {

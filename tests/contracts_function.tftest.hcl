@@ -19,7 +19,7 @@ variables {
     architecture            = "arm64"
     batching_window_seconds = null
     enabled                 = true
-    handler                 = "idempotent_consumer.handler.handler"
+    handler                 = null
     layers                  = []
     maximum_concurrency     = null
     memory_mb               = 512
@@ -29,6 +29,7 @@ variables {
     reserved_concurrency    = null
     runtime                 = "python3.13"
     snap_start              = false
+    table_arns              = []
     timeout_seconds         = 30
     vpc                     = null
   }
@@ -133,6 +134,7 @@ run "function_with_everything_set" {
       reserved_concurrency    = 6
       runtime                 = "python3.12"
       snap_start              = true
+      table_arns              = ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock"]
       timeout_seconds         = 60
       vpc                     = { security_group_ids = ["sg-1"], subnet_ids = ["subnet-1", "subnet-2"] }
     }
@@ -232,6 +234,7 @@ run "reject_package_that_is_not_there" {
       reserved_concurrency    = null
       runtime                 = "python3.13"
       snap_start              = false
+      table_arns              = []
       timeout_seconds         = 30
       vpc                     = null
     }

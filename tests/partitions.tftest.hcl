@@ -13,9 +13,13 @@ run "aws_cn" {
   command = plan
 
   variables {
-    alarms       = { actions = ["arn:aws-cn:sns:cn-north-1:111122223333:pager"] }
-    encryption   = { kms_key_arn = "arn:aws-cn:kms:cn-north-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab" }
-    function     = { layers = ["arn:aws-cn:lambda:cn-north-1:111122223333:layer:tools:1"], permissions_boundary = "arn:aws-cn:iam::111122223333:policy/boundary" }
+    alarms     = { actions = ["arn:aws-cn:sns:cn-north-1:111122223333:pager"] }
+    encryption = { kms_key_arn = "arn:aws-cn:kms:cn-north-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab" }
+    function = {
+      layers               = ["arn:aws-cn:lambda:cn-north-1:111122223333:layer:tools:1"]
+      permissions_boundary = "arn:aws-cn:iam::111122223333:policy/boundary"
+      table_arns           = ["arn:aws-cn:dynamodb:cn-north-1:111122223333:table/stock"]
+    }
     notification = { create_topic = false, topic_arn = "arn:aws-cn:sns:cn-north-1:111122223333:orders" }
     queue = {
       producers = [
@@ -37,7 +41,7 @@ run "aws_eusc" {
   command = plan
 
   variables {
-    function     = { permissions_boundary = "arn:aws-eusc:iam::111122223333:policy/boundary" }
+    function     = { permissions_boundary = "arn:aws-eusc:iam::111122223333:policy/boundary", table_arns = ["arn:aws-eusc:dynamodb:eusc-de-east-1:111122223333:table/stock"] }
     notification = { create_topic = false, topic_arn = "arn:aws-eusc:sns:eusc-de-east-1:111122223333:orders" }
     queue = {
       producers = [
@@ -58,9 +62,13 @@ run "aws_us_gov" {
   command = plan
 
   variables {
-    alarms       = { actions = ["arn:aws-us-gov:sns:us-gov-west-1:111122223333:pager"] }
-    encryption   = { kms_key_arn = "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab" }
-    function     = { layers = ["arn:aws-us-gov:lambda:us-gov-west-1:111122223333:layer:tools:1"], permissions_boundary = "arn:aws-us-gov:iam::111122223333:policy/boundary" }
+    alarms     = { actions = ["arn:aws-us-gov:sns:us-gov-west-1:111122223333:pager"] }
+    encryption = { kms_key_arn = "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab" }
+    function = {
+      layers               = ["arn:aws-us-gov:lambda:us-gov-west-1:111122223333:layer:tools:1"]
+      permissions_boundary = "arn:aws-us-gov:iam::111122223333:policy/boundary"
+      table_arns           = ["arn:aws-us-gov:dynamodb:us-gov-west-1:111122223333:table/stock"]
+    }
     notification = { create_topic = false, topic_arn = "arn:aws-us-gov:sns:us-gov-west-1:111122223333:orders" }
     queue = {
       producers = [

@@ -857,7 +857,18 @@ run "reject_handler_without_a_module" {
   command = plan
 
   variables {
-    function = { handler = "handler" }
+    function = { handler = "handler", package = "./main.tf" } # any file
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.handler is "mine.handler" and function.package is null: the zip that comes with the module has no handler of that name. Give the path of your own zip as function.package, or leave the handler null.
+run "reject_handler_of_ones_own_without_a_package" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler" }
   }
 
   expect_failures = [var.function]
@@ -934,7 +945,18 @@ run "reject_package_that_is_not_there" {
   command = plan
 
   variables {
-    function = { package = "./nowhere.zip" }
+    function = { handler = "mine.handler", package = "./nowhere.zip" }
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.package is "./main.tf" and function.handler is null: name the handler in your zip, as module.function.
+run "reject_package_without_a_handler" {
+  command = plan
+
+  variables {
+    function = { package = "./main.tf" } # any file
   }
 
   expect_failures = [var.function]
@@ -1012,6 +1034,72 @@ run "reject_snap_start_with_python_3_11" {
 
   variables {
     function = { runtime = "python3.11", snap_start = true }
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.table_arns is ["stock"], but must be ARNs of DynamoDB tables: arn:<partition>:dynamodb:<region>:<account>:table/<name>.
+run "reject_table_that_is_a_name" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler", package = "./main.tf", table_arns = ["stock"] } # any file
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock/index/by_shelf"], but must be ARNs of DynamoDB tables: arn:<partition>:dynamodb:<region>:<account>:table/<name>.
+run "reject_table_that_is_an_index" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler", package = "./main.tf", table_arns = ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock/index/by_shelf"] } # any file
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock*"], but must be ARNs of DynamoDB tables: arn:<partition>:dynamodb:<region>:<account>:table/<name>.
+run "reject_tables_by_a_wildcard" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler", package = "./main.tf", table_arns = ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock*"] } # any file
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.table_arns is ["arn:aws:sqs:eu-central-1:111122223333:stock"], but must be ARNs of DynamoDB tables: arn:<partition>:dynamodb:<region>:<account>:table/<name>.
+run "reject_table_that_is_a_queue" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler", package = "./main.tf", table_arns = ["arn:aws:sqs:eu-central-1:111122223333:stock"] } # any file
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.table_arns is [null], but must be ARNs of DynamoDB tables: arn:<partition>:dynamodb:<region>:<account>:table/<name>.
+run "reject_table_that_is_null" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler", package = "./main.tf", table_arns = [null] } # any file
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock","arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"], with the consumer's own ledger orders-processed-events: a plan that could write there could undo what the ledger promises.
+run "reject_table_that_is_the_ledger" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler", package = "./main.tf", table_arns = ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock", "arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"] } # any file
   }
 
   expect_failures = [var.function]

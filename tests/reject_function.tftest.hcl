@@ -19,7 +19,7 @@ variables {
     architecture            = "arm64"
     batching_window_seconds = null
     enabled                 = true
-    handler                 = "idempotent_consumer.handler.handler"
+    handler                 = null
     layers                  = []
     maximum_concurrency     = null
     memory_mb               = 512
@@ -29,6 +29,7 @@ variables {
     reserved_concurrency    = null
     runtime                 = "python3.13"
     snap_start              = false
+    table_arns              = []
     timeout_seconds         = 30
     vpc                     = null
   }

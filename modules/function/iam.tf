@@ -14,9 +14,17 @@ data "aws_iam_policy_document" "worker" {
   }
 
   statement {
-    sid       = "Commit"
+    sid       = "CommitToLedger"
     actions   = ["dynamodb:PutItem"]
-    resources = [var.business_table_arn, var.ledger_table_arn]
+    resources = [var.ledger_table_arn]
+  }
+
+  # The shipped plan puts rows into the business table. A plan of the caller's own may do all that a transaction can, but
+  # reads nothing.
+  statement {
+    sid       = "WriteRows"
+    actions   = local.is_own_code ? ["dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"] : ["dynamodb:PutItem"]
+    resources = concat([var.business_table_arn], local.is_own_code ? var.function.table_arns : [])
   }
 
   statement {

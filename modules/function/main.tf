@@ -1,5 +1,10 @@
 locals {
+  shipped_handler = "idempotent_consumer.handler.handler"
+
+  handler = coalesce(var.function.handler, local.shipped_handler)
   package = coalesce(var.function.package, "${path.module}/../../lambda/dist/idempotent-consumer.zip")
+
+  is_own_code = var.function.package != null || local.handler != local.shipped_handler
 
   # Before the first apply no address is known; a plan judges the rest.
   planned_environment = { for name, value in var.environment : name => value if !contains(["DEAD_LETTER_QUEUE_URL", "QUEUE_URL", "TOPIC_ARN"], name) }
@@ -26,7 +31,7 @@ resource "aws_lambda_function" "worker" {
   architectures                  = [var.function.architecture]
   filename                       = local.package
   function_name                  = var.name
-  handler                        = var.function.handler
+  handler                        = local.handler
   kms_key_arn                    = var.kms_key_arn
   layers                         = var.function.layers
   memory_size                    = var.function.memory_mb

@@ -5,7 +5,7 @@ variable "batch_size" {
 }
 
 variable "business_table_arn" {
-  description = "ARN of the business table: the function may put rows into it."
+  description = "ARN of the business table: the function may put rows into it, with code of your own update, delete and check them too."
   nullable    = false
   type        = string
 }
@@ -23,7 +23,7 @@ variable "environment" {
 }
 
 variable "function" {
-  description = "The function: package is the path of its zip (null = the one that comes with the module), the rest as in the root module's variable of this name."
+  description = "The function: package is the path of its zip and handler names the function in it (null = those that come with the module), table_arns are further tables that code of your own writes to, the rest as in the root module's variable of this name."
   nullable    = false
 
   type = object({
@@ -40,6 +40,7 @@ variable "function" {
     reserved_concurrency    = number
     runtime                 = string
     snap_start              = bool
+    table_arns              = list(string)
     timeout_seconds         = number
     vpc                     = object({ security_group_ids = list(string), subnet_ids = list(string) })
   })

@@ -12,12 +12,12 @@ from tests.e2e.conftest import Deployment
 from tests.e2e.pipeline import Pipeline, now_ms
 
 # The emulator answers alarms with fewer fields than it was given.
-_ALARM = re.compile(r"\.aws_cloudwatch_(metric|composite)_alarm\.\w+(\[\S+\])?$")
+ALARM = re.compile(r"\.aws_cloudwatch_(metric|composite)_alarm\.\w+(\[\S+\])?$")
 
 
 @pytest.mark.case("T08", "T10")
 def test_a_plan_after_apply_changes_nothing_but_alarms(deployment: Deployment) -> None:
-    others = {address: actions for address, actions in deployment.changes.items() if not _ALARM.search(address)}
+    others = {address: actions for address, actions in deployment.changes.items() if not ALARM.search(address)}
     assert others == {}
 
 

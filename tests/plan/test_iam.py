@@ -14,6 +14,7 @@ QUEUE = "arn:aws:sqs:eu-central-1:111122223333:orders"
 DEAD_LETTER_QUEUE = "arn:aws:sqs:eu-central-1:111122223333:orders-dlq"
 LEDGER = "arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"
 BUSINESS = "arn:aws:dynamodb:eu-central-1:111122223333:table/order_records"
+STOCK = "arn:aws:dynamodb:eu-central-1:111122223333:table/stock"
 TOPIC = "arn:aws:sns:eu-central-1:111122223333:orders-notifications"
 KEY = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 PENDING_INDEX = "arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events/index/pending"
@@ -50,6 +51,13 @@ USE_OF_A_VPC = {
     ("ec2:DescribeSubnets", ANYTHING): "Lambda checks the subnets",
     ("ec2:UnassignPrivateIpAddresses", ANYTHING): "Lambda tidies up",
 }
+OWN_CODE = {
+    (f"dynamodb:{action}", BUSINESS): f"TransactWriteItems: {what} in a plan of the user's own"
+    for action, what in [("ConditionCheckItem", "Check"), ("DeleteItem", "Delete"), ("UpdateItem", "Update")]
+}
+OWN_TABLE = {(action, STOCK): call for (action, _), call in OWN_CODE.items()} | {
+    ("dynamodb:PutItem", STOCK): "TransactWriteItems: Put in a plan of the user's own"
+}
 RECONCILER = {
     ("dynamodb:Query", PENDING_INDEX): "Query: the pending rows of a shard, oldest first",
     ("dynamodb:BatchGetItem", LEDGER): "BatchGetItem: whether they still are, and what to publish",
@@ -68,6 +76,9 @@ def variants(default: dict[tuple[str, str], str]) -> dict[str, dict[tuple[str, s
         "default": default,
         "key": default | USE_OF_THE_KEY,
         "no_topic": {right: call for right, call in default.items() if right[0] != "sns:Publish"},
+        "own_code": default | (OWN_CODE | OWN_TABLE if default is DEFAULT else {}),
+        "own_layer": default | (OWN_CODE if default is DEFAULT else {}),
+        "shipped_code_by_name": default,
         "vpc": default | USE_OF_A_VPC,
     }
 

@@ -51,7 +51,11 @@ def test_the_shipped_files_are_found() -> None:
         "modules/reconciler",
         "modules/tables",
     ]
-    assert {path.parent.relative_to(CHECKOUT).as_posix() for path in SHIPPED} == {*MODULES, "examples/orders"}
+    examples = ["eventbridge", "fan-out", "fifo", "orders", "s3-ingest", "stock"]
+    assert {path.parent.relative_to(CHECKOUT).as_posix() for path in SHIPPED} == {
+        *MODULES,
+        *(f"examples/{name}" for name in examples),
+    }
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,4 +1,4 @@
-"""A caller that makes the key, topics, table and bucket in the same plan, with the real provider."""
+"""A caller that makes the key, topics, tables and bucket in the same plan, with the real provider."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ def test_the_values_really_are_unknown(fresh: Plan) -> None:
     assert fresh.after_unknown("module.orders.module.queue.aws_sqs_queue.intake")["kms_master_key_id"] is True
     assert fresh.after_unknown("module.orders.module.function.aws_iam_role.worker")["permissions_boundary"] is True
     assert fresh.after_unknown("module.orders.module.alarms.aws_cloudwatch_dashboard.consumer[0]")["dashboard_body"]
+    assert fresh.after_unknown("aws_dynamodb_table.stock")["arn"] is True
     reconciler = "module.orders.module.reconciler[0]"
     assert fresh.after_unknown(f"{reconciler}.aws_cloudwatch_log_group.reconciler")["kms_key_id"] is True
     assert fresh.after_unknown(f"{reconciler}.aws_iam_role_policy.additional[0]")["policy"] is True
