@@ -1,19 +1,18 @@
-"""The pytest plugin of the test kit: a fixture `assert_idempotent` for the tests of a plan."""
+"""pytest's plugin: the fixture `assert_idempotent`. It imports nothing of the library before a test asks for it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from idempotent_consumer.testing import AssertIdempotent
 
 
-@pytest.fixture
-def assert_idempotent() -> Callable[..., Any]:
-    """See `idempotent_consumer.testing.assert_idempotent`."""
-    # Here, since pytest loads each plugin in each run.
-    from idempotent_consumer.testing import assert_idempotent
+@pytest.fixture(scope="session")
+def assert_idempotent() -> AssertIdempotent:
+    """Tries a plan without AWS: see `idempotent_consumer.testing.assert_idempotent`."""
+    from idempotent_consumer import testing
 
-    return assert_idempotent
+    return testing.assert_idempotent

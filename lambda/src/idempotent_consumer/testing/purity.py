@@ -1,0 +1,141 @@
+"""Whether a plan depends on its event alone, found out by experiment: one thing is changed at a time."""
+
+import copy
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from idempotent_consumer.event import Event
+from idempotent_consumer.plan import Plan, Planner
+from idempotent_consumer.rejection import InvalidPlan, Rejected
+from idempotent_consumer.testing.description import Description, describe, describe_data, differences, shown
+from idempotent_consumer.testing.events import Labelled
+from idempotent_consumer.testing.other_process import in_other_processes
+from idempotent_consumer.testing.problem import Finding, listed
+from idempotent_consumer.testing.surroundings import ANOTHER_DAY, SOME_DAY, Unreachable, chance_from, clock_at, offline
+
+# One draw of two things comes out the same every second time.
+_SEEDS = range(2, 12)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An event with what is planned for it, always."""
+
+    label: str
+    event: Event
+    plan: Plan | Rejected
+
+
+def check_purity(plan: Planner, labelled: Sequence[Labelled]) -> tuple[list[Planned], list[str]]:
+    """What is planned for each event, and what could not be tried. Raises Finding."""
+    if not callable(plan):
+        raise Finding(f"the plan is a function from an Event to a Plan, not {type(plan).__name__}")
+    events = [(each.label, each.event) for each in labelled if isinstance(each.event, Event)]
+    planning = _Planning(plan, events)
+    with offline():
+        with clock_at(SOME_DAY):
+            first = planning.all(seed=1)
+            known = {label: describe(what) for label, what in first.items()}
+            _expect_same(known, planning.described(seed=1, backwards=True), ("at first", "again"), _KEPT)
+            for seed in _SEEDS:
+                _expect_same(known, planning.described(seed=seed), ("at first", "again"), _CHANCE)
+        with clock_at(ANOTHER_DAY):
+            _expect_same(known, planning.described(seed=1), (f"at {SOME_DAY}", f"at {ANOTHER_DAY}"), _CLOCK)
+    planned = [Planned(label, event, first[label]) for label, event in events]
+    return planned, in_other_processes(plan, events)
+
+
+# Headline, cause and advice for each thing that was changed.
+_KEPT = (
+    "{} depends on what was planned before",
+    "a variable of the module or an object that lives from one call to the next, such as a counter, a cache or a list; "
+    "or a source of chance or time of another library's",
+    "make all that a plan needs from its event; count in the table, by Update(…, add={…})",
+)
+_CHANCE = (
+    "{} depends on chance",
+    "random, uuid.uuid4() or secrets in the plan",
+    "make ids from the event's own: uuid.uuid5(NAMESPACE, event.id)",
+)
+_CLOCK = (
+    "{} depends on the clock",
+    "datetime.now(), date.today() or time.time() in the plan",
+    "take the time from the event, where its producer puts it; event_committed_at on the row says when it was written",
+)
+
+
+def _expect_same(
+    known: dict[str, Description], other: dict[str, Description], names: tuple[str, str], cause: tuple[str, str, str]
+) -> None:
+    found = {label: differences(known[label], other[label]) for label in known}
+    differing = [label for label, each in found.items() if each]
+    if not differing:
+        return
+    headline, likely, instead = cause
+    what = f"the plan is not pure: what it plans for {listed(differing)}"
+    raise Finding(headline.format(what), shown(found[differing[0]], names), likely=likely, instead=instead)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planning:
+    plan: Planner
+    events: Sequence[tuple[str, Event]]
+
+    def described(self, *, seed: int, backwards: bool = False) -> dict[str, Description]:
+        return {label: describe(what) for label, what in self.all(seed=seed, backwards=backwards).items()}
+
+    def all(self, *, seed: int, backwards: bool = False) -> dict[str, Plan | Rejected]:
+        events = reversed(self.events) if backwards else self.events
+        with chance_from(seed):
+            return {label: _plan_one(self.plan, label, event) for label, event in events}
+
+
+def _plan_one(plan: Planner, label: str, event: Event) -> Plan | Rejected:
+    own = replace(event, data=copy.deepcopy(event.data))
+    try:
+        planned: Any = plan(own)
+    except Rejected as rejected:
+        planned = rejected
+    except Unreachable as unreachable:
+        raise _connecting(label, unreachable) from None
+    except (Exception, SystemExit) as error:
+        raise _raised(label, error) from error
+    changed = differences(describe_data(event.data), describe_data(own.data))
+    if changed:
+        raise Finding(
+            f"the plan changes the event {label} that it is given",
+            shown(changed, ("before", "after")),
+            likely="pop(), update(), append(), sort() or an assignment on event.data",
+            instead="work on a copy: {**event.data, …}, sorted(…), or copy.deepcopy(event.data)",
+        )
+    if not isinstance(planned, Plan | Rejected):
+        raise Finding(
+            f"for {label} the plan returns {type(planned).__name__}, and no Plan",
+            likely="a branch without return" if planned is None else "",
+            instead="return Plan() where there is nothing to do",
+        )
+    return planned
+
+
+def _raised(label: str, error: BaseException) -> Finding:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+    if isinstance(error, InvalidPlan):
+        return Finding(f"for {label} the plan makes no sense: {error}", [f"raised{where}"])
+    return Finding(
+        f"for {label} the plan raises {type(error).__name__}: {error}",
+        [f"raised{where}"],
+        likely="the event is not as the plan expects; it would be retried until it is dead-lettered",
+        instead='raise Reject("why") for an event that can never succeed',
+    )
+
+
+def _connecting(label: str, unreachable: Unreachable) -> Finding:
+    return Finding(
+        f"for {label} the plan opens a network connection",
+        [f"to {unreachable}"],
+        likely="a client of AWS, a database or an HTTP service in the plan",
+        instead="what has to be looked up is a Check or a condition; what has to be done, a Notification",
+    )

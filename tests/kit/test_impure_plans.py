@@ -1,0 +1,194 @@
+"""A plan that looks at anything but its event is found out, and told what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import pytest
+
+from idempotent_consumer import Event, Plan, Reject, Update
+from idempotent_consumer.plan import Planner
+from idempotent_consumer.testing import AssertIdempotent
+from tests.kit import plans
+
+
+@pytest.fixture
+def refused(assert_idempotent: AssertIdempotent) -> Any:
+    """The lines that a plan fails with."""
+
+    def refuse(plan: Planner, *events: dict[str, Any]) -> list[str]:
+        with pytest.raises(AssertionError) as caught:
+            assert_idempotent(plan, events)
+        return str(caught.value).splitlines()
+
+    return refuse
+
+
+def test_clock_is_found(refused: Any) -> None:
+    assert refused(plans.by_time, {"id": "e-1"}, {"id": "e-2"}) == [
+        "the plan is not pure: what it plans for e-1 and e-2 depends on the clock",
+        "  writes[0].item.at",
+        "    at 2001-02-14 03:04:05.678901  982119845",
+        "    at 2061-11-26 17:28:39.123456  2900251719",
+        "likely:  datetime.now(), date.today() or time.time() in the plan",
+        "instead: take the time from the event, where its producer puts it; event_committed_at on the row says when it "
+        "was written",
+    ]
+
+
+def test_date_in_a_notification_is_found(refused: Any) -> None:
+    assert refused(plans.by_date, {"id": "e-1"})[:4] == [
+        "the plan is not pure: what it plans for e-1 depends on the clock",
+        "  notifications[0].message.day",
+        "    at 2001-02-14 03:04:05.678901  '2001-02-14'",
+        "    at 2061-11-26 17:28:39.123456  '2061-11-26'",
+    ]
+
+
+def test_deadline_is_found_that_rejects_only_later(refused: Any) -> None:
+    assert refused(plans.by_deadline, {"id": "e-1", "until": "2030-01-02"})[:4] == [
+        "the plan is not pure: what it plans for e-1 depends on the clock",
+        "  writes[0]",
+        "    at 2001-02-14 03:04:05.678901  Put('rows')",
+        "    at 2061-11-26 17:28:39.123456  (absent)",
+    ]
+
+
+def test_chance_is_found_that_mostly_comes_out_the_same(refused: Any) -> None:
+    lines = refused(plans.by_random, {"id": "e-1"})
+    assert lines[:2] == [
+        "the plan is not pure: what it plans for e-1 depends on chance",
+        "  writes[0].item.side",
+    ]
+    assert {line.split()[-1] for line in lines[2:4]} == {"'heads'", "'tails'"}
+    assert lines[4:] == [
+        "likely:  random, uuid.uuid4() or secrets in the plan",
+        "instead: make ids from the event's own: uuid.uuid5(NAMESPACE, event.id)",
+    ]
+
+
+def test_random_id_is_found(refused: Any) -> None:
+    assert refused(plans.by_uuid, {"id": "e-1"})[:2] == [
+        "the plan is not pure: what it plans for e-1 depends on chance",
+        "  writes[0].item.id",
+    ]
+
+
+@pytest.mark.parametrize("plan", [plans.by_counter, plans.by_seen, plans.by_last])
+def test_what_is_kept_from_call_to_call_is_found(refused: Any, plan: Planner) -> None:
+    lines = refused(plan, {"id": "e-1"}, {"id": "e-2"})
+    assert lines[0] == "the plan is not pure: what it plans for e-1 and e-2 depends on what was planned before"
+    assert lines[-2:] == [
+        "likely:  a variable of the module or an object that lives from one call to the next, such as a counter, a "
+        "cache or a list; or a source of chance or time of another library's",
+        "instead: make all that a plan needs from its event; count in the table, by Update(…, add={…})",
+    ]
+
+
+def test_order_of_a_set_is_found(refused: Any) -> None:
+    lines = refused(plans.by_set, {"id": "e-1", "tags": [f"tag-{n}" for n in range(12)]})
+    assert lines[0] == (
+        "the plan is not pure: what it plans for e-1 depends on the order of a set: the parts are the same, their "
+        "order is not"
+    )
+    assert lines[1].startswith("  writes[0].item.tags[")
+    assert lines[-2:] == [
+        "likely:  a loop over a set of texts, whose order is another in each process; or hash()",
+        "instead: sorted(…), or dict.fromkeys(…) where each thing is to come once",
+    ]
+
+
+@pytest.mark.parametrize("plan", [plans.by_import, plans.by_process])
+def test_value_that_each_process_makes_anew_is_found(refused: Any, plan: Planner) -> None:
+    lines = refused(plan, {"id": "e-1"})
+    assert lines[:2] == [
+        "the plan is not pure: what it plans for e-1 differs from process to process",
+        "  writes[0].item.worker",
+    ]
+
+
+def test_event_that_is_changed_is_found(refused: Any) -> None:
+    assert refused(plans.changing, {"id": "e-1", "tags": ["a"]}) == [
+        "the plan changes the event e-1 that it is given",
+        "  event.data.tags[0]",
+        "    before  'a'",
+        "    after   (absent)",
+        "likely:  pop(), update(), append(), sort() or an assignment on event.data",
+        "instead: work on a copy: {**event.data, …}, sorted(…), or copy.deepcopy(event.data)",
+    ]
+    assert refused(plans.sorting, {"id": "e-1", "tags": ["b", "a"]})[:2] == [
+        "the plan changes the event e-1 that it is given",
+        "  event.data.tags[0]",
+    ]
+
+
+def test_network_is_found_and_not_reached(refused: Any) -> None:
+    lines = refused(plans.looking_up, {"id": "e-1"})
+    assert lines[0] == "for e-1 the plan opens a network connection"
+    assert "dynamodb.us-east-1.amazonaws.com" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "headline"),
+    [
+        ("ok", "other", "the tables are not those of the undisturbed run"),
+        ("ok", "no", "e-1 was dead-lettered as no, not as id-reused, refused-by-dynamodb and row-exists"),
+        ("no", "never", "e-1 was dead-lettered as never, not as no"),
+        ("no", "", "e-1 is not in the dead-letter queue"),
+    ],
+)
+def test_plan_that_changes_later_than_the_experiments_see_is_found_by_what_it_does(
+    refused: Any, first: str, then: str, headline: str
+) -> None:
+    """Planned 13 times by the experiments and once by the undisturbed run."""
+    calls: list[str] = []
+
+    def plan(event: Event) -> Plan:
+        calls.append(event.id)
+        says = first if len(calls) <= 14 else then
+        if says.startswith("n"):
+            raise Reject(says)
+        return Plan([Update("rows", {"id": "a"}, set={"says": says})] if says else [])
+
+    lines = refused(plan, {"id": "e-1"})
+    assert lines[0] == headline
+    assert lines[-1].startswith("likely:  the plan looks at something that its event does not hold, and that the ")
+
+
+def test_exception_is_shown_with_its_place(assert_idempotent: AssertIdempotent) -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_idempotent(plans.raising, [{"id": "e-1", "total": 1}])
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "for e-1 the plan raises KeyError: 'totl'"
+    assert "tests/kit/plans.py, line " in lines[1]
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_misuse_of_the_library_is_shown(refused: Any) -> None:
+    assert refused(plans.senseless, {"id": "e-1"})[0] == (
+        "for e-1 the plan makes no sense: Update('rows') changes nothing: to look at a row, use Check"
+    )
+
+
+def test_missing_return_is_shown(refused: Any) -> None:
+    assert refused(plans.forgetting, {"id": "e-1", "quantity": 1}) == [
+        "for e-1 the plan returns NoneType, and no Plan",
+        "likely:  a branch without return",
+        "instead: return Plan() where there is nothing to do",
+    ]
+
+
+def test_plan_that_is_no_function_is_refused(assert_idempotent: AssertIdempotent) -> None:
+    with pytest.raises(AssertionError, match="a function from an Event to a Plan, not Plan"):
+        assert_idempotent(Plan(), [{"id": "e-1"}])  # type: ignore[arg-type]
+
+
+def test_environment_and_chance_are_as_before(assert_idempotent: AssertIdempotent) -> None:
+    random.seed(7)
+    expected = random.Random(7).random()
+    before = dict(os.environ)
+    assert_idempotent(plans.nothing, [{"id": "e-1"}])
+    assert random.random() == expected
+    assert dict(os.environ) == before
