@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer import commit, consumer, group_commit
+from idempotent_consumer import commit, consumer, group_commit, ledger
 from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.aws import Budget, failed_call
 from idempotent_consumer.commit import Commit
 from idempotent_consumer.consumer import Consumer
 from idempotent_consumer.dead_letter import DeadLetterQueue
+from idempotent_consumer.delivery import settle_events
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.outbox import Outbox
 from idempotent_consumer.testing import AssertIdempotent
@@ -22,6 +24,13 @@ pytestmark = pytest.mark.usefixtures("in_one_process")
 
 ORDERS = [{"id": "o-1", "sku": "A-1", "quantity": 3}, {"id": "o-2", "sku": "A-1", "quantity": 20}]
 ROWS = {"stock": [{"sku": "A-1", "free": 10}]}
+
+
+class Plenty:
+    """A context with time to spare."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 60_000
 
 
 @pytest.fixture
@@ -201,6 +210,44 @@ def test_notification_that_is_made_anew_for_a_retry(reported: Report, monkeypatc
     lines = reported()
     assert lines[0] == "the notifications are not those of the undisturbed run"
     assert "  not expected: o-1: 'other' {'kind': 'order-taken'}" in lines
+
+
+def test_notification_that_nobody_planned(reported: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Published for an event that the batch holds twice."""
+    publish = Outbox.publish
+
+    def more(self: Outbox, notifications: Any, budget: Any) -> dict[str, Verdict]:
+        published.append(self)
+        return publish(self, notifications, budget)
+
+    def again(pending: Any) -> None:
+        for works in pending.values():
+            if len(works) > 1:
+                extra = replace(works[0].verdict.notification, message="more")
+                publish(published[-1], {works[0].event_id: extra}, Budget(Plenty()))
+        settle_events(pending)
+
+    published: list[Outbox] = []
+    monkeypatch.setattr(Outbox, "publish", more)
+    monkeypatch.setattr(consumer, "settle_events", again)
+    assert reported()[:3] == [
+        "the notifications are not those of the undisturbed run",
+        "  when each message comes twice in one batch",
+        "  not expected: o-1: 'more' {'kind': 'order-taken'}",
+    ]
+
+
+def test_lost_answer_that_is_taken_for_a_refusal(reported: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def refused(error: Exception, operation: str) -> Verdict:
+        is_commit = operation == "TransactWriteItems"
+        return Verdict(Outcome.REJECTED, "refused-by-dynamodb") if is_commit else failed_call(error, operation)
+
+    monkeypatch.setattr(ledger, "failed_call", refused)
+    assert reported()[:2] == [
+        "o-1 was committed, and dead-lettered after it",
+        "  when the answer to TransactWriteItems of o-1 is lost, and what is not settled delivered again",
+    ]
 
 
 def test_event_that_nothing_settles(reported: Report, monkeypatch: pytest.MonkeyPatch) -> None:

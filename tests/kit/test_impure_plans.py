@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer import Event, Plan, Reject, Update
+from idempotent_consumer import Event, Notification, Plan, Reject, Update
 from idempotent_consumer.plan import Planner
 from idempotent_consumer.testing import AssertIdempotent
 from tests.kit import plans
@@ -155,6 +155,20 @@ def test_plan_that_changes_later_than_the_experiments_see_is_found_by_what_it_do
     lines = refused(plan, {"id": "e-1"})
     assert lines[0] == headline
     assert lines[-1].startswith("likely:  the plan looks at something that its event does not hold, and that the ")
+
+
+def test_notification_that_is_not_planned_any_more_is_missed(refused: Any) -> None:
+    calls: list[str] = []
+
+    def plan(event: Event) -> Plan:
+        calls.append(event.id)
+        return Plan(notifications=[Notification("told")] if len(calls) <= 14 else [])
+
+    assert refused(plan, {"id": "e-1"})[:3] == [
+        "the notifications are not those of the undisturbed run",
+        "  when each message comes twice in one batch",
+        "  never heard: e-1: 'told' {}",
+    ]
 
 
 def test_exception_is_shown_with_its_place(assert_idempotent: AssertIdempotent) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer import Event, Plan, Put, Update
+from idempotent_consumer import Attr, Check, Event, Plan, Put, Retry, Update
 from idempotent_consumer.testing import AssertIdempotent, CannotTry
 from tests.kit import plans
 
@@ -218,3 +218,32 @@ def test_s3_message_may_hold_several_events(assert_idempotent: AssertIdempotent)
         "events[2]": "ignored",
     }
     assert [row["id"] for row in result.rows("objects")] == ["c", "d", "in/a b.csv"]
+
+
+def test_event_that_shares_its_message_with_one_that_waits_is_applied_once(assert_idempotent: AssertIdempotent) -> None:
+    """The message comes back to the end, and its first event is a duplicate by then."""
+
+    def plan(event: Event) -> Plan:
+        key = event.data["s3"]["object"]["key"]
+        there = Check("rows", {"id": "none"}, Attr("id").exists(), otherwise=Retry("not-there"))
+        return Plan([Update("counts", {"name": key}, add={"times": 1}), *([there] if key == "b" else [])])
+
+    result = assert_idempotent(plan, [{"Records": [s3_record("a"), s3_record("b")]}], envelope="s3")
+    assert result.outcomes == {"b/a//1": "applied", "b/b//1": "retry"}
+    assert result.rows("counts") == [{"name": "a", "times": 1}]
+
+
+def test_body_that_is_nested_without_end_is_rejected_as_in_production(assert_idempotent: AssertIdempotent) -> None:
+    result = assert_idempotent(plans.nothing, [{"id": "e-1"}, "[" * 100_000])
+    assert result.outcomes == {"e-1": "applied", "events[1]": "rejected"}
+
+
+def test_message_of_events_that_fail_for_different_reasons_is_no_finding(assert_idempotent: AssertIdempotent) -> None:
+    """One is malformed, one meets a row that is there: the message is dead-lettered once, for the worse."""
+
+    def plan(event: Event) -> Plan:
+        return Plan([Put("objects", {"id": event.data["s3"]["object"]["key"]})])
+
+    body = {"Records": [{"s3": {}}, s3_record("a"), s3_record("b")]}
+    result = assert_idempotent(plan, [body], envelope="s3", rows={"objects": [{"id": "a"}]})
+    assert result.outcomes == {"events[0]": "rejected", "b/a//1": "conflict", "b/b//1": "applied"}

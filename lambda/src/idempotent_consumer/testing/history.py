@@ -70,7 +70,11 @@ class History:
 
     def holds(self, event: Event) -> bool:
         """Whether it is settled for good: this event, and no other of its id."""
-        return event.id in self.sent and self.fingerprints.get(event.id) == event.fingerprint
+        return event.id in self.sent and self.is_of(event)
+
+    def is_of(self, event: Event) -> bool:
+        """Whether what is written under its id is of this event."""
+        return self.fingerprints.get(event.id) == event.fingerprint
 
     def _supersede(self, item: Item) -> None:
         event_id = item["event_id"]["S"]

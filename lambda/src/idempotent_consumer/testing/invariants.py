@@ -5,7 +5,7 @@ The order of events is never held against a plan: where a run committed them in 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from idempotent_consumer.event import Event
@@ -74,8 +74,8 @@ def check_settled(run: Run, expected: Expectation, messages: Sequence[Message]) 
             likely=_REPORT,
         )
     _check_left(run, expected)
-    _check_ledger(run)
     _check_letters(run, expected, messages)
+    _check_ledger(run)
 
 
 def check_same(run: Run, other: Run, *, what: str) -> None:
@@ -128,14 +128,10 @@ def _check_letters(run: Run, expected: Expectation, messages: Sequence[Message])
             raise _finding("a message that nobody sent is in the dead-letter queue", run, likely=_REPORT)
         event = message.events[0].event
         committed = run.history.committed[: letter.committed_before]
-        is_known = isinstance(event, Event) and event.id in committed and run.history.holds(event)
+        is_known = isinstance(event, Event) and event.id in committed and run.history.is_of(event)
         if is_known and len(message.events) == 1:
             raise _finding(f"{message.labels[0]} was committed, and dead-lettered after it", run, likely=_REPORT)
-        allowed = {reason for label in message.labels for reason in expected.reasons.get(label, ())}
-        by_plan = {
-            expected.run.verdicts[label].reason for label in message.labels if label in expected.run.dead_by_plan
-        }
-        reasons = sorted(by_plan or allowed)
+        reasons = sorted({reason for label in message.labels for reason in _reasons_of(label, expected)})
         if letter.reason not in reasons:
             headline = f"{listed(message.labels)} was dead-lettered as {letter.reason}, not as {listed(reasons)}"
             raise _finding(headline, run, likely=_IMPURE)
@@ -144,6 +140,12 @@ def _check_letters(run: Run, expected: Expectation, messages: Sequence[Message])
         missing = [label for label in message.labels if label in expected.run.dead_by_plan]
         if missing and message.body not in buried:
             raise _finding(f"{listed(missing)} is not in the dead-letter queue", run, likely=_IMPURE)
+
+
+def _reasons_of(label: str, expected: Expectation) -> Collection[str]:
+    if label in expected.run.dead_by_plan:
+        return (expected.run.verdicts[label].reason,)
+    return expected.reasons.get(label, ())
 
 
 def _table(table: str, found: Mapping[RowKey, Row], expected: Mapping[RowKey, Row]) -> list[str]:

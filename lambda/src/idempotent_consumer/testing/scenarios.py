@@ -9,7 +9,7 @@ from idempotent_consumer.testing.faults import Fault, FaultKind
 from idempotent_consumer.testing.history import PUBLISH
 from idempotent_consumer.testing.invariants import check_same, check_settled, expectation
 from idempotent_consumer.testing.poller import BATCH, Poller
-from idempotent_consumer.testing.problem import Finding
+from idempotent_consumer.testing.problem import Finding, shortened
 from idempotent_consumer.testing.purity import Planned
 from idempotent_consumer.testing.run import Deliver, Run, Trial, play
 
@@ -78,11 +78,9 @@ class _Orders:
         order = tuple(run.history.committed)
         if order not in self._runs:
             self._runs[order] = self._replay(order, run)
-        first = next(iter(self._runs))
-        what = (
-            "the undisturbed run" if order == first else f"the same events, each once, in the order {', '.join(order)}"
-        )
-        check_same(run, self._runs[order], what=what)
+        is_first = order == next(iter(self._runs))
+        ordered = "the undisturbed run" if is_first else "the same events, each once, in the order " + ", ".join(order)
+        check_same(run, self._runs[order], what=shortened(ordered))
 
     def _replay(self, order: Sequence[str], run: Run) -> Run:
         messages = [self._single[event_id, run.history.fingerprints[event_id]] for event_id in order]
