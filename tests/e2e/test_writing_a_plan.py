@@ -44,11 +44,6 @@ module "visits" {
   }
 }
 """
-OUTPUT = """
-output "visits" {
-  value = module.visits
-}
-"""
 
 
 def block(language: str, number: int = 0) -> str:
@@ -90,7 +85,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     (work / "visits").mkdir(parents=True)
     (work / "visits" / "visits.py").write_text(block("python"), encoding="utf-8")
     (work / "main.tf").write_text(re.sub(r'source = "git::[^"]*"', 'source = "../"', block("hcl")), encoding="utf-8")
-    (work / "outputs.tf").write_text(OUTPUT, encoding="utf-8")
     subprocess.run(command("python -m idempotent_consumer_build"), cwd=work, check=True, timeout=300)
     with Emulator(folder / "emulator.log") as emulator:
         root = Root("program", folder, emulator.endpoint, override=OVERRIDE)

@@ -64,6 +64,6 @@ def test_the_programs_and_their_tests_are_strictly_typed(folder: Path) -> None:
     assert (status, said) == (0, "Success: no issues found in 3 source files\n")
 
 
-@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.parametrize("number", [2, 3, 4])
 def test_each_other_piece_of_the_guide_compiles(number: int) -> None:
     compile(blocks("docs/writing-a-plan.md")[number], "writing-a-plan.md", "exec")
