@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.xdist_group("examples")
 
 # No JSON: it goes to the dead-letter queue, whatever the example.
 WARM_UP = "warm-up"
+# A first try that fails costs the visibility timeout of 30 seconds.
+wait = partial(wait_for, seconds=100)
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +59,7 @@ def consumers(emulator: Emulator, examples: Examples) -> dict[str, Pipeline]:
         each.record_changes()
         each.send(WARM_UP, group="warm-up")
     for name, each in running.items():
-        wait_for(lambda e=each: e.dead_letters(WARM_UP), f"{name} has run", seconds=120)  # type: ignore[misc]
+        wait(lambda e=each: e.dead_letters(WARM_UP), f"{name} has run")  # type: ignore[misc]
     return running
 
 
@@ -133,7 +136,7 @@ def test_stock_dead_letters_an_order_that_is_out_of_stock_and_takes_nothing(
     shop = consumers["stock"]
     order = {"id": "short", "lines": [line("short-a", 4), line("short-b", 2)]}
     shop.send(order)
-    wait_for(lambda: shop.dead_letters(order), "a dead letter")
+    wait(lambda: shop.dead_letters(order), "a dead letter")
 
     (letter,) = shop.dead_letters(order)
     assert attributes(letter) == {"dead_letter_reason": "out-of-stock", "dead_letter_detail": "short-b"}
@@ -151,7 +154,7 @@ def test_stock_takes_the_rest_of_an_article_and_not_more(consumers: dict[str, Pi
     shop = consumers["stock"]
     orders = [{"id": f"rest-{number}", "lines": [line("rest", 2)]} for number in range(4)]
     shop.send(*orders)
-    wait_for(lambda: len(shop.dead_letters(*orders)) == 3, "three of four orders are out of stock")
+    wait(lambda: len(shop.dead_letters(*orders)) == 3, "three of four orders are out of stock")
     shop.wait_until_drained()
 
     assert {attributes(letter)["dead_letter_reason"] for letter in shop.dead_letters(*orders)} == {"out-of-stock"}
@@ -173,7 +176,7 @@ def test_stock_dead_letters_an_order_that_makes_no_sense(
     stock.put(sku="bad", free=9)
     shop = consumers["stock"]
     shop.send(order)
-    wait_for(lambda: shop.dead_letters(order), "a dead letter")
+    wait(lambda: shop.dead_letters(order), "a dead letter")
 
     assert [attributes(letter)["dead_letter_reason"] for letter in shop.dead_letters(order)] == [reason]
     assert stock.get(sku="bad") == {"sku": "bad", "free": 9}
@@ -262,7 +265,7 @@ def test_s3_ingest_stores_an_object_by_its_decoded_key(
     uploads, key = consumers["uploads"], "in/ä b+c (1)/100%25.csv"
     rows = rows_of(emulator, uploads)
     emulator.client("s3").put_object(Bucket=bucket, Key=key, Body=b"hello")
-    (row,) = wait_for(lambda: rows.with_(key=key), "the object's row")
+    (row,) = wait(lambda: rows.with_(key=key), "the object's row")
 
     assert (row["bucket"], row["size"], row["etag"]) == (bucket, 5, "5d41402abc4b2a76b9719d911017c592")
     assert sorted(row) == ["bucket", "etag", "key", "put_at", "size"]
@@ -275,7 +278,7 @@ def test_s3_ingest_keeps_the_newest_put_of_an_object(
     for body in (b"1", b"12", b"123", b"1234"):
         emulator.client("s3").put_object(Bucket=bucket, Key="again.txt", Body=body)
     rows = rows_of(emulator, uploads)
-    wait_for(lambda: [row for row in rows.with_(key="again.txt") if row["size"] == 4], "the newest put")
+    wait(lambda: [row for row in rows.with_(key="again.txt") if row["size"] == 4], "the newest put")
     uploads.wait_until_drained()
 
     sizes = [row["size"] for row in rows.writes(key="again.txt")]
@@ -292,7 +295,7 @@ def test_s3_ingest_takes_a_notification_that_comes_twice_once(
     rows = rows_of(emulator, uploads)
     since = now_ms()
     uploads.send(body)
-    wait_for(lambda: rows.with_(key="in/a b+c (1).csv"), "the object's row")
+    wait(lambda: rows.with_(key="in/a b+c (1).csv"), "the object's row")
     uploads.send(body, body)
     uploads.wait_until_drained()
     uploads.wait_for_metric("Duplicates", since)
