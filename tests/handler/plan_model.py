@@ -101,7 +101,6 @@ class PlanWorld(World):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tables = {table: {} for table in KEYS}
         self.places: dict[Place, Item] = {}
         self.denied: set[str] = set()
         self.steps: list[Step] = []

@@ -38,7 +38,6 @@ from idempotent_consumer import (
 from idempotent_consumer import consumer as consumer_module
 from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.plan import Action
-from idempotent_consumer.settings import WriteMode as Mode
 from tests.handler.plan_model import (
     EXACT,
     Answered,
@@ -257,7 +256,9 @@ class Replace(Customer):
 
     def action(self, event_id: str) -> Action:
         row, stored = {"number": self.number}, Attr("number").exists()
-        return Put("customers", row, Mode.UPSERT, key="number", condition=stored, otherwise=OTHERWISE[self.otherwise])
+        return Put(
+            "customers", row, WriteMode.UPSERT, key="number", condition=stored, otherwise=OTHERWISE[self.otherwise]
+        )
 
     def failure(self, row: Row | None, event_id: str) -> Failure | None:
         if row is None:
@@ -282,7 +283,7 @@ class Price(Act):
 
     def action(self, event_id: str) -> Action:
         row = {"sku": self.sku, "version": self.version}
-        if self.mode is Mode.NEWER:
+        if self.mode is WriteMode.NEWER:
             is_open = Attr("closed").not_exists()
             return Put(
                 "prices",
@@ -301,7 +302,7 @@ class Price(Act):
             return None
         if row.get("event_id") == event_id:
             return SAME, ""
-        if self.mode is Mode.UPSERT:
+        if self.mode is WriteMode.UPSERT:
             return (SUPERSEDE, "out-of-date") if row.get("version", 0) >= self.version else None
         if "event_version" not in row:
             return REJECT, "row-exists"
@@ -311,7 +312,7 @@ class Price(Act):
 
     def result(self, row: Row | None, event_id: str) -> Row | None:
         row = {"sku": self.sku, "version": self.version, "event_id": event_id}
-        return row | {"event_version": self.version} if self.mode is Mode.NEWER else row
+        return row | {"event_version": self.version} if self.mode is WriteMode.NEWER else row
 
 
 @dataclass(frozen=True)
@@ -500,8 +501,8 @@ def make_act(chance: Random) -> Act:
     if kind == "note":
         return Note(chance.choice("ABC"), chance.random() < 0.5)
     if kind == "price":
-        mode = chance.choice([Mode.UPSERT, Mode.NEWER])
-        return Price("u" if mode is Mode.UPSERT else "n", chance.randint(1, 4), mode, otherwise or REJECT)
+        mode = chance.choice([WriteMode.UPSERT, WriteMode.NEWER])
+        return Price("u" if mode is WriteMode.UPSERT else "n", chance.randint(1, 4), mode, otherwise or REJECT)
     return Drop(chance.choice("un"), chance.choice([None, 2, 3]), otherwise)
 
 
