@@ -59,8 +59,8 @@ variable "function" {
   }
 
   validation {
-    condition     = var.function.handler == null ? true : can(regex("^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+$", var.function.handler)) && length(var.function.handler) <= 128
-    error_message = "function.handler is ${jsonencode(var.function.handler)}, but must be module.function, at most 128 characters."
+    condition     = var.function.handler == null ? true : can(regex("^[A-Za-z0-9_/-]+(\\.[A-Za-z0-9_/-]+)+$", var.function.handler)) && length(var.function.handler) <= 128
+    error_message = "function.handler is ${jsonencode(var.function.handler)}, but must be module.function, at most 128 letters, digits, _, - and /."
   }
 
   # Else the shipped plan would run in place of the user's, without a word.
@@ -90,7 +90,7 @@ variable "function" {
   }
 
   validation {
-    condition     = var.function.package == null ? true : fileexists(var.function.package)
+    condition     = var.function.package == null ? true : try(fileexists(var.function.package), false)
     error_message = "function.package is ${jsonencode(var.function.package)}, and there is no such file: give the path of the function's zip, or null for the one that comes with the module."
   }
 
@@ -129,8 +129,13 @@ variable "function" {
   }
 
   validation {
-    condition     = !anytrue([for arn in var.function.table_arns : try(endswith(arn, ":table/${local.ledger_table_name}"), false)])
-    error_message = "function.table_arns is ${jsonencode(var.function.table_arns)}, with the consumer's own ledger ${local.ledger_table_name}: a plan that could write there could undo what the ledger promises."
+    condition     = !anytrue([for arn in var.function.table_arns : try(endswith(arn, "-processed-events"), false)])
+    error_message = "function.table_arns is ${jsonencode(var.function.table_arns)}, with a consumer's ledger: a plan that could write there could undo what the ledger promises."
+  }
+
+  validation {
+    condition     = length(var.function.table_arns) == 0 || var.function.package != null || length(var.function.layers) > 0
+    error_message = "function.table_arns is ${jsonencode(var.function.table_arns)} and function.package is null: the shipped plan writes to the business table alone. Give the path of your own zip as function.package."
   }
 
   validation {

@@ -41,7 +41,7 @@ run "aws_eusc" {
   command = plan
 
   variables {
-    function     = { permissions_boundary = "arn:aws-eusc:iam::111122223333:policy/boundary", table_arns = ["arn:aws-eusc:dynamodb:eusc-de-east-1:111122223333:table/stock"] }
+    function     = { permissions_boundary = "arn:aws-eusc:iam::111122223333:policy/boundary", handler = "mine.handler", package = "./main.tf", table_arns = ["arn:aws-eusc:dynamodb:eusc-de-east-1:111122223333:table/stock"] } # any file
     notification = { create_topic = false, topic_arn = "arn:aws-eusc:sns:eusc-de-east-1:111122223333:orders" }
     queue = {
       producers = [

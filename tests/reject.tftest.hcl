@@ -852,7 +852,7 @@ run "reject_environment_with_a_dash" {
   expect_failures = [var.function]
 }
 
-# function.handler is "handler", but must be module.function, at most 128 characters.
+# function.handler is "handler", but must be module.function, at most 128 letters, digits, _, - and /.
 run "reject_handler_without_a_module" {
   command = plan
 
@@ -946,6 +946,17 @@ run "reject_package_that_is_not_there" {
 
   variables {
     function = { handler = "mine.handler", package = "./nowhere.zip" }
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.package is "./modules", and there is no such file: give the path of the function's zip, or null for the one that comes with the module.
+run "reject_package_that_is_a_folder" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler", package = "./modules" }
   }
 
   expect_failures = [var.function]
@@ -1094,12 +1105,34 @@ run "reject_table_that_is_null" {
   expect_failures = [var.function]
 }
 
-# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock","arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"], with the consumer's own ledger orders-processed-events: a plan that could write there could undo what the ledger promises.
+# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock","arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"], with a consumer's ledger: a plan that could write there could undo what the ledger promises.
 run "reject_table_that_is_the_ledger" {
   command = plan
 
   variables {
     function = { handler = "mine.handler", package = "./main.tf", table_arns = ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock", "arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"] } # any file
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/invoices-processed-events"], with a consumer's ledger: a plan that could write there could undo what the ledger promises.
+run "reject_table_that_is_another_consumer_s_ledger" {
+  command = plan
+
+  variables {
+    function = { handler = "mine.handler", package = "./main.tf", table_arns = ["arn:aws:dynamodb:eu-central-1:111122223333:table/invoices-processed-events"] } # any file
+  }
+
+  expect_failures = [var.function]
+}
+
+# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock"] and function.package is null: the shipped plan writes to the business table alone. Give the path of your own zip as function.package.
+run "reject_tables_without_code_of_ones_own" {
+  command = plan
+
+  variables {
+    function = { table_arns = ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock"] }
   }
 
   expect_failures = [var.function]

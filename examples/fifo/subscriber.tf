@@ -1,5 +1,5 @@
-# Another team's queue that hears of each change, account by account in order. Only a FIFO queue may subscribe to a FIFO
-# topic. A notification can come twice, so it is read by event_id.
+# Another team's queue that hears of each change, account by account in order, which only a FIFO queue keeps. A
+# notification can come twice, so it is read by event_id.
 resource "aws_sqs_queue" "subscriber" {
   fifo_queue                = true
   message_retention_seconds = 14 * 86400

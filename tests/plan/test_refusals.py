@@ -120,7 +120,7 @@ def read_error(folder: Path, error: Mapping[str, Any]) -> Told:
 
 def test_every_run_of_the_reject_files_is_read() -> None:
     runs = {file.name: file.read_text().count("\nrun ") for file in REJECT_FILES}
-    assert runs == {"reject.tftest.hcl": 156, "reject_function.tftest.hcl": 3, "reject_queue.tftest.hcl": 15}
+    assert runs == {"reject.tftest.hcl": 159, "reject_function.tftest.hcl": 3, "reject_queue.tftest.hcl": 15}
     assert len(REFUSALS) == len({refusal.name for refusal in REFUSALS}) == sum(runs.values())
 
 

@@ -111,7 +111,7 @@ def _check_rows(writes: Sequence[Write]) -> None:
     seen: dict[Hashable, Hashable] = {}
     for write in writes:
         if write.key in seen and (write.sharing is None or seen[write.key] != write.sharing):
-            raise Rejected("row-written-twice", "two writes of the plan are of one row")
+            raise Rejected("row-written-twice", f"two writes of the plan are of one row of {write.table}")
         seen[write.key] = write.sharing
 
 

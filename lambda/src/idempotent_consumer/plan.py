@@ -201,7 +201,7 @@ class Plan:
             raise InvalidPlan("a plan has a notification or notifications, not both")
         for notification in self.all_notifications:
             if not isinstance(notification, Notification):
-                raise InvalidPlan("what a plan announces is a Notification")
+                raise InvalidPlan("what a plan announces is a Notification; several go into notifications")
 
     @property
     def all_notifications(self) -> Sequence[Notification]:
@@ -213,7 +213,7 @@ Planner = Callable[[Event], Plan]
 
 def _check_table(table: Any) -> None:
     if not isinstance(table, str) or not _TABLE_NAME.fullmatch(table):
-        raise InvalidPlan("a table goes by its name, 3 to 255 letters, digits, _, - and dots; not by its ARN")
+        raise InvalidPlan("a table goes by its name, 3 to 255 letters, digits, _, - and dots, not by its ARN")
 
 
 def _check_why(why: Any) -> None:

@@ -39,6 +39,10 @@ class Write:
     is_conditional: bool = False
     sharing: Hashable = None
 
+    @property
+    def table(self) -> str:
+        return str(next(iter(self.action.values()))["TableName"])
+
 
 def prepare_write(action: Action, event: Event, now_ms: int, settings: Settings) -> Write:
     """Raises Rejected for values that no table takes, InvalidPlan for a plan that makes no sense."""
