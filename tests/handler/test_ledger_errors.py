@@ -175,7 +175,8 @@ def test_missing_right_or_table_is_a_misconfiguration_of_the_events_it_touches(
 ) -> None:
     cloud.on(COMMIT, raises=error, calls=[2])
     assert cloud.deliver(record("m-1", ORDER), record("m-2", {"id": "o-2"})) == reported("m-2")
-    assert logged() == [("m-2", "retry", "misconfigured", f"TransactWriteItems: {detail}")]
+    what = f"TransactWriteItems: {detail} (it writes to order_records)"
+    assert logged() == [("m-2", "retry", "misconfigured", what)]
     counted = metrics()
     assert (counted["Misconfigured"], counted["Retries"], counted["Applied"]) == (1, 1, 1)
 

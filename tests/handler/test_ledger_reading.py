@@ -384,7 +384,12 @@ def test_refused_business_row_is_judged_for_its_event(cloud: Cloud) -> None:
             "TransactWriteItems: ValidationException",
         ),
         (TIMEOUT, Next.SETTLED, "unavailable", "TransactWriteItems: ReadTimeoutError"),
-        (NoCredentialsError(), Next.SETTLED, "misconfigured", "TransactWriteItems: NoCredentialsError"),
+        (
+            NoCredentialsError(),
+            Next.SETTLED,
+            "misconfigured",
+            "TransactWriteItems: NoCredentialsError (it writes to order_records)",
+        ),
     ],
     ids=["reasons", "no reasons", "throttled", "invalid", "timeout", "no credentials"],
 )

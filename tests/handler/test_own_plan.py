@@ -581,7 +581,9 @@ def test_table_that_one_event_lacks_a_right_for_fails_no_other(shop: Cloud, logg
     shop.on(COMMIT, answers=refuse)
     assert deliver(shop, plan, *batch(*(order(f"o-{n}") for n in range(10)))) == reported("m-o-3")
     assert shop.statuses() == {f"o-{n}": "sent" for n in range(10) if n != 3}
-    assert logged() == [("m-o-3", "retry", "misconfigured", "TransactWriteItems: AccessDeniedException")]
+    assert logged() == [
+        ("m-o-3", "retry", "misconfigured", "TransactWriteItems: AccessDeniedException (it writes to forbidden)")
+    ]
 
 
 def test_right_that_all_events_lack_is_asked_for_once(shop: Cloud) -> None:

@@ -294,7 +294,8 @@ def misconfigured(*writes: Action) -> list[bool]:
     """Whether events with one write each are all settled by a right that is missing."""
     commits = [commit(f"e-{place}", write) for place, write in enumerate(writes)]
     verdict = Verdict(Outcome.RETRY, "misconfigured", "TransactWriteItems: AccessDeniedException")
-    return [refusal == Refusal(Next.SETTLED, verdict) for refusal in read_error(commits, "AccessDenied", verdict)]
+    named = Verdict(Outcome.RETRY, "misconfigured", f"{verdict.detail} (it writes to stock)")
+    return [refusal == Refusal(Next.SETTLED, named) for refusal in read_error(commits, "AccessDenied", verdict)]
 
 
 def test_a_missing_right_settles_those_who_all_need_the_same_rights() -> None:

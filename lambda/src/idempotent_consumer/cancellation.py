@@ -5,7 +5,7 @@ its reason outranks the others. AWS does not promise to name every action that f
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -60,6 +60,12 @@ def read_reasons(
     return refusals if len(commits) > 1 else [refusals[0] or _UNDECIDED]
 
 
+def _written_by(commit: Commit) -> str:
+    """The error itself does not say which table it is about."""
+    tables = sorted({table for _, table in commit.resources})
+    return f" (it writes to {', '.join(tables)})" if tables else ""
+
+
 def _never(reasons: Reasons) -> set[int]:
     return {index for index, reason in enumerate(reasons) if reason.get("Code") in _CAN_NEVER_SUCCEED}
 
@@ -76,7 +82,7 @@ def read_error(commits: Sequence[Commit], code: str, verdict: Verdict) -> list[R
         refusal = Refusal(Next.AGAIN, verdict)
     elif verdict.reason == "misconfigured" and len({commit.resources for commit in commits}) == 1:
         # A right or a table is missing, for all of them. Where they need different ones, smaller groups tell.
-        refusal = Refusal(Next.SETTLED, verdict)
+        refusal = Refusal(Next.SETTLED, replace(verdict, detail=f"{verdict.detail}{_written_by(commits[0])}"))
     elif len(commits) == 1:
         is_invalid = code == "ValidationException"
         refusal = Refusal(Next.UNLESS_KNOWN, _refused(code)) if is_invalid else Refusal(Next.SETTLED, verdict)
