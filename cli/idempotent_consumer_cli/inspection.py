@@ -24,7 +24,7 @@ from idempotent_consumer_cli.opened import OpenedLetter
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import WITHOUT_REASON
 
-_THROTTLED = "throttled, or killed before it could write"
+_THROTTLED = "throttled, killed before it could write, or unable to start"
 
 
 class Inspection:
