@@ -297,7 +297,10 @@ def test_a_letter_without_a_line_in_the_log_never_ran_to_an_end(dead: Dead) -> N
 def test_timeouts_in_the_log_are_named(dead: Dead) -> None:
     dead.letter(order())
     log("Task timed out after 3.00 seconds", "Task timed out after 3.00 seconds")
-    detail = "the function was stopped for its timeout 2 times, or throttled, killed before it could write, or unable to start"
+    detail = (
+        "the function was stopped for its timeout 2 times, "
+        "or throttled, killed before it could write, or unable to start"
+    )
     assert why(dead) == [("no line in the log", detail, 1)]
 
 
