@@ -8,6 +8,7 @@ import time
 import uuid
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from itertools import count
 
 import boto3
@@ -33,6 +34,7 @@ STARTED = uuid.uuid4().hex
 _numbers = count(1)
 _seen: set[str] = set()
 _last: list[str] = []
+_first: dict[str, str] = {}
 
 
 # --- good ones
@@ -113,6 +115,10 @@ def one_row(event: Event) -> Plan:
     return Plan([Put("rows", {"id": "the-one", "by": event.data["by"]})])
 
 
+def one_row_or_taken(event: Event) -> Plan:
+    return Plan([Put("rows", {"id": "the-one", "by": event.data["by"]}, otherwise=Reject("taken"))])
+
+
 def rename(event: Event) -> Plan:
     """The last one wins, so the order matters."""
     return Plan([Update("names", {"id": "n"}, set={"name": event.data["name"]})])
@@ -163,6 +169,14 @@ def by_deadline(event: Event) -> Plan:
     return Plan([Put("rows", {"id": event.id})])
 
 
+def by_half_hour(event: Event) -> Plan:
+    return Plan([Put("rows", {"id": event.id, "half": datetime.now().minute // 30})])
+
+
+def by_last_day(event: Event) -> Plan:
+    return Plan([Put("rows", {"id": event.id, "is_last": datetime.now().day == 31})])
+
+
 def by_random(event: Event) -> Plan:
     """Comes out the same half of the time."""
     return Plan([Put("rows", {"id": event.id, "side": random.choice(["heads", "tails"])})])
@@ -188,6 +202,22 @@ def by_last(event: Event) -> Plan:
     """Remembers the event before."""
     _last.append(event.id)
     return Plan([Put("rows", {"id": event.id, "after": _last[-2] if len(_last) > 1 else ""})])
+
+
+def by_cache(event: Event) -> Plan:
+    """Remembers the first event of a sku."""
+    return Plan([Put("rows", {"id": event.id, "first": _first.setdefault(event.data["sku"], event.id)})])
+
+
+def by_memo(event: Event) -> Plan:
+    """As `by_cache`, without a variable of its own."""
+    _memo(event.data["sku"]).setdefault("id", event.id)
+    return Plan([Put("rows", {"id": event.id, "first": _memo(event.data["sku"])["id"]})])
+
+
+@cache
+def _memo(_sku: str) -> dict[str, str]:
+    return {}
 
 
 def by_set(event: Event) -> Plan:
@@ -241,6 +271,18 @@ def without_key(event: Event) -> Plan:
 
 def with_float(event: Event) -> Plan:
     return Plan([Put("rows", {"id": event.id, "half": float(event.data["total"]) / 2})])
+
+
+def with_own_name(event: Event) -> Plan:
+    return Plan([Put("rows", {"id": event.id, "event_id": "x"})])
+
+
+def with_missing_map(event: Event) -> Plan:
+    return Plan([Update("rows", {"id": event.id}, set={"address.city": "Bern"})])
+
+
+def with_number_as_id(event: Event) -> Plan:
+    return Plan([Put("rows", {"id": event.data["number"]})])
 
 
 def with_decimal(event: Event) -> Plan:

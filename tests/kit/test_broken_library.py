@@ -260,6 +260,14 @@ def test_event_that_nothing_settles(reported: Report, monkeypatch: pytest.Monkey
     ]
 
 
+def test_event_that_always_is_a_fault(reported: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    def prepare(*_: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(consumer, "prepare", prepare)
+    assert reported()[:2] == ["o-1 cannot be settled: fault", "  when each event comes once and nothing fails"]
+
+
 def test_message_that_never_ends(reported: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each delivery has an effect, and reports the message all the same."""
     monkeypatch.setattr(consumer, "returning_messages", lambda part, _held: [delivery.message.id for delivery in part])

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from idempotent_consumer import Event, Notification, Plan, Reject, Update
+from idempotent_consumer import Event, Notification, Plan, Reject, Update, pipeline
 from idempotent_consumer.plan import Planner
 from idempotent_consumer.testing import AssertIdempotent
 from tests.kit import plans
+
+pytestmark = pytest.mark.filterwarnings("ignore:assert_idempotent did not try")
 
 
 @pytest.fixture
@@ -31,7 +37,7 @@ def test_clock_is_found(refused: Any) -> None:
         "the plan is not pure: what it plans for e-1 and e-2 depends on the clock",
         "  writes[0].item.at",
         "    at 2001-02-14 03:04:05.678901  982119845",
-        "    at 2061-11-26 17:28:39.123456  2900251719",
+        "    at 2061-12-31 23:59:58.999999  2903299198",
         "likely:  datetime.now(), date.today() or time.time() in the plan",
         "instead: take the time from the event, where its producer puts it; event_committed_at on the row says when it "
         "was written",
@@ -43,7 +49,7 @@ def test_date_in_a_notification_is_found(refused: Any) -> None:
         "the plan is not pure: what it plans for e-1 depends on the clock",
         "  notifications[0].message.day",
         "    at 2001-02-14 03:04:05.678901  '2001-02-14'",
-        "    at 2061-11-26 17:28:39.123456  '2061-11-26'",
+        "    at 2061-12-31 23:59:58.999999  '2061-12-31'",
     ]
 
 
@@ -52,8 +58,13 @@ def test_deadline_is_found_that_rejects_only_later(refused: Any) -> None:
         "the plan is not pure: what it plans for e-1 depends on the clock",
         "  writes[0]",
         "    at 2001-02-14 03:04:05.678901  Put('rows')",
-        "    at 2061-11-26 17:28:39.123456  (absent)",
+        "    at 2061-12-31 23:59:58.999999  (absent)",
     ]
+
+
+@pytest.mark.parametrize("plan", [plans.by_half_hour, plans.by_last_day])
+def test_part_of_the_time_is_found(refused: Any, plan: Planner) -> None:
+    assert refused(plan, {"id": "e-1"})[0] == "the plan is not pure: what it plans for e-1 depends on the clock"
 
 
 def test_chance_is_found_that_mostly_comes_out_the_same(refused: Any) -> None:
@@ -69,11 +80,14 @@ def test_chance_is_found_that_mostly_comes_out_the_same(refused: Any) -> None:
     ]
 
 
-def test_random_id_is_found(refused: Any) -> None:
+def test_random_id_is_found_whatever_the_number_of_events(refused: Any) -> None:
     assert refused(plans.by_uuid, {"id": "e-1"})[:2] == [
         "the plan is not pure: what it plans for e-1 depends on chance",
         "  writes[0].item.id",
     ]
+    assert refused(plans.by_uuid, {"id": "e-1"}, {"id": "e-2"})[0] == (
+        "the plan is not pure: what it plans for e-1 and e-2 depends on chance"
+    )
 
 
 @pytest.mark.parametrize("plan", [plans.by_counter, plans.by_seen, plans.by_last])
@@ -85,6 +99,16 @@ def test_what_is_kept_from_call_to_call_is_found(refused: Any, plan: Planner) ->
         "cache or a list; or a source of chance or time of another library's",
         "instead: make all that a plan needs from its event; count in the table, by Update(…, add={…})",
     ]
+
+
+@pytest.mark.parametrize("plan", [plans.by_cache, plans.by_memo])
+def test_cache_that_the_first_event_fills_is_found(refused: Any, plan: Planner) -> None:
+    lines = refused(plan, {"id": "e-1", "sku": "A"}, {"id": "e-2", "sku": "A"}, {"id": "e-3", "sku": "B"})
+    assert lines[:2] == [
+        "the plan is not pure: what it plans for e-1 and e-2 depends on what was planned before",
+        "  writes[0].item.first",
+    ]
+    assert lines[-1] == "instead: make all that a plan needs from its event; count in the table, by Update(…, add={…})"
 
 
 def test_order_of_a_set_is_found(refused: Any) -> None:
@@ -128,6 +152,37 @@ def test_network_is_found_and_not_reached(refused: Any) -> None:
     lines = refused(plans.looking_up, {"id": "e-1"})
     assert lines[0] == "for e-1 the plan opens a network connection"
     assert "dynamodb.us-east-1.amazonaws.com" in lines[1]
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda udp, address: udp.connect_ex(address),
+        lambda udp, address: udp.sendto(b"visits:1|c", address),
+        lambda udp, address: udp.sendmsg([b"visits:1|c"], [], 0, address),
+    ],
+)
+def test_each_way_to_the_network_is_found(refused: Any, send: Callable[[socket.socket, Any], Any]) -> None:
+    def plan(_event: Event) -> Plan:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            send(udp, ("127.0.0.1", 9))
+        return Plan()
+
+    headline, detail, *_ = refused(plan, {"id": "e-1"})
+    assert headline == "for e-1 the plan opens a network connection"
+    assert detail.endswith("('127.0.0.1', 9)")
+
+
+def test_command_is_found_and_not_run(refused: Any, tmp_path: Path) -> None:
+    def plan(_event: Event) -> Plan:
+        subprocess.run(["touch", str(tmp_path / "touched")], check=True)
+        return Plan()
+
+    assert refused(plan, {"id": "e-1"})[:2] == [
+        "for e-1 the plan starts another program",
+        f"  ['touch', '{tmp_path}/touched']",
+    ]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -192,6 +247,27 @@ def test_missing_return_is_shown(refused: Any) -> None:
         "likely:  a branch without return",
         "instead: return Plan() where there is nothing to do",
     ]
+
+
+def test_handler_in_place_of_the_plan_is_shown(assert_idempotent: AssertIdempotent) -> None:
+    handler: Any = pipeline(plans.nothing)
+    with pytest.raises(AssertionError) as caught:
+        assert_idempotent(handler, [{"id": "e-1"}])
+    assert str(caught.value).splitlines() == [
+        "this is the handler that pipeline(plan) gives",
+        "instead: pass the plan itself",
+    ]
+
+
+def test_async_plan_is_shown(refused: Any, recwarn: pytest.WarningsRecorder) -> None:
+    async def plan(_event: Event) -> Plan:
+        return Plan()
+
+    assert refused(plan, {"id": "e-1"}) == [
+        "the plan is an async function",
+        "instead: def: a plan has nothing to wait for",
+    ]
+    assert [str(each.message) for each in recwarn] == []
 
 
 def test_plan_that_is_no_function_is_refused(assert_idempotent: AssertIdempotent) -> None:

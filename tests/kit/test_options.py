@@ -28,20 +28,41 @@ def by_name(event: Event) -> Plan:
 
 
 def test_key_of_two_attributes_is_given_as_in_the_module(assert_idempotent: AssertIdempotent) -> None:
-    result = assert_idempotent(lines, [{"id": "o-1", "lines": 11}], business_key=("order_id", "line"))
+    key = {"order_id": "S", "line": "N"}
+    result = assert_idempotent(lines, [{"id": "o-1", "lines": 11}], business_key=key)
     assert [row["line"] for row in result.rows("lines")] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
     result = assert_idempotent(
-        lines, [{"id": "o-1", "lines": 2}], business_table="lines", business_key={"order_id": "S", "line": "S"}
+        lines, [{"id": "o-1", "lines": 2}], business_table="lines", business_key=("order_id", "line")
     )
     assert result.rows("lines") == [{"order_id": "o-1", "line": "1"}, {"order_id": "o-1", "line": "2"}]
+
+
+def test_key_of_the_business_table_is_a_text_unless_the_option_says_otherwise(
+    assert_idempotent: AssertIdempotent,
+) -> None:
+    seven, half = {"id": "e-1", "number": 7}, {"id": "e-2", "number": 0.5}
+    assert assert_idempotent(plans.with_number_as_id, [seven]).rows("rows") == [{"id": "7"}]
+    with pytest.raises(AssertionError) as caught:
+        assert_idempotent(plans.with_number_as_id, [seven, half])
+    assert str(caught.value).splitlines()[0] == (
+        "e-2 would be dead-lettered as key-wrong-type: id is neither a string nor an integer"
+    )
+    result = assert_idempotent(plans.with_number_as_id, [seven, half], business_key={"id": "N"})
+    assert result.rows("rows") == [{"id": Decimal("0.5")}, {"id": 7}]
 
 
 def test_key_of_the_business_table_is_asked_for(assert_idempotent: AssertIdempotent) -> None:
     with pytest.raises(CannotTry) as caught:
         assert_idempotent(lines, [{"id": "o-1", "lines": 2}])
     assert str(caught.value) == (
-        "no row that the plan puts into lines has id, the key that the module gives its business table by default: "
+        "no row that the plan puts into lines has id, which is the key of the module's business table by default: "
         "pass business_key= as it is set in business_table"
+    )
+    with pytest.raises(CannotTry) as caught:
+        assert_idempotent(by_name, [{"id": "e-1", "name": "a"}], business_table="names")
+    assert str(caught.value) == (
+        "the plan names name as the key of names, which is id of the module's business table by default: pass "
+        "business_key= as it is set in business_table"
     )
 
 
@@ -94,7 +115,7 @@ def test_key_of_two_types_is_asked_for(assert_idempotent: AssertIdempotent) -> N
     assert str(caught.value) == (
         'name, a key of names, is a text here and a number there: pass tables={"names": {"name": "S"}} or "N", as it is'
     )
-    result = assert_idempotent(by_name, events, tables={"names": {"name": "S"}})
+    result = assert_idempotent(by_name, events, tables={"names": {"name": "S"}}, dead_letters=["e-1"])
     assert result.outcomes == {"e-1": "rejected", "e-2": "applied"}
     assert result.reasons == {"e-1": "refused-by-dynamodb"}
 
@@ -112,6 +133,11 @@ def test_other_key_in_the_plan_than_in_the_options_is_refused(assert_idempotent:
     [
         ({"rows": {"names": [{"count": 1}]}}, "a row of names in rows= has no name, which is its key: {'count': 1}"),
         ({"rows": {"names": [{"name": "a", "x": {1}}]}}, "a row of names in rows= cannot be stored"),
+        (
+            {"rows": {"names": [{"name": 7}]}, "tables": {"names": {"name": "S"}}},
+            r"the key of names is \{'name': 'S'\} here, a row in rows= is \{'name': 7\}: pass tables= as it is",
+        ),
+        ({"business_table": "all", "rows": {"all": [{"id": 7}]}}, "a row in rows= is .*: pass business_key= as it is"),
         ({"tables": {"names": ()}}, r"the key of names is given as \(\)"),
         ({"tables": {"names": {"name": "text"}}}, "the key of names is given as"),
         ({"business_table": "kit-processed-events"}, "is the kit's own ledger"),
@@ -245,5 +271,6 @@ def test_message_of_events_that_fail_for_different_reasons_is_no_finding(assert_
         return Plan([Put("objects", {"id": event.data["s3"]["object"]["key"]})])
 
     body = {"Records": [{"s3": {}}, s3_record("a"), s3_record("b")]}
-    result = assert_idempotent(plan, [body], envelope="s3", rows={"objects": [{"id": "a"}]})
+    rows = {"objects": [{"id": "a"}]}
+    result = assert_idempotent(plan, [body], envelope="s3", rows=rows, dead_letters=["b/a//1"])
     assert result.outcomes == {"events[0]": "rejected", "b/a//1": "conflict", "b/b//1": "applied"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from idempotent_consumer import Attr, Check, Event, Plan, Put, Reject, Retry
 from idempotent_consumer.testing import AssertIdempotent
 from idempotent_consumer.testing.run import Trial, play
 from tests.kit import plans
@@ -43,6 +44,30 @@ def test_row_that_comes_and_goes_is_no_finding(assert_idempotent: AssertIdempote
     assert result.outcomes == {"e-1": "rejected", "e-2": "applied", "e-3": "applied"}
     assert result.reasons == {"e-1": "condition-failed"}
     assert result.rows("rows") == []
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_event_that_waits_for_ever_accuses_nobody(assert_idempotent: AssertIdempotent, fifo: bool) -> None:
+    """On FIFO the copy of the first event waits behind it, and is never delivered."""
+
+    def plan(event: Event) -> Plan:
+        is_there = Check("customers", {"name": "x"}, Attr("name").exists(), otherwise=Retry("customer-not-there"))
+        return Plan([Put("orders", {"id": event.id}), *([is_there] if event.data.get("waits") else [])])
+
+    result = assert_idempotent(plan, [{"id": "o-1"}, {"id": "o-2", "waits": True}], fifo=fifo)
+    assert result.outcomes == {"o-1": "applied", "o-2": "retry"}
+
+
+def test_copy_that_waits_of_an_event_that_was_rejected_accuses_nobody(assert_idempotent: AssertIdempotent) -> None:
+    def plan(event: Event) -> Plan:
+        if event.id == "e-2":
+            return Plan([Put("flags", {"name": "open"}, key="name")])
+        needs = Check("flags", {"name": "open"}, Attr("name").exists(), otherwise=Reject("closed"))
+        waits = Check("stock", {"sku": "A"}, Attr("sku").exists(), otherwise=Retry("sku-not-there"))
+        return Plan([needs, waits])
+
+    result = assert_idempotent(plan, [{"id": "e-1"}, {"id": "e-2"}])
+    assert result.outcomes == {"e-1": "rejected", "e-2": "applied"}
 
 
 def test_tables_of_another_order_are_compared_with_what_that_order_gives(

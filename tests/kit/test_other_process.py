@@ -19,6 +19,7 @@ from idempotent_consumer.testing.other_process import Place, find
 from idempotent_consumer.testing.planning_process import Job
 from tests.kit import plans
 
+pytestmark = pytest.mark.filterwarnings("ignore:assert_idempotent did not try")
 DAY = "2030-01-02 03:04:05"
 EVENT = Event("e-1", {"id": "e-1", "quantity": 0}, "")
 
@@ -46,7 +47,7 @@ def test_what_is_made_by_a_call_is_not_found(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def job(name: str, module: str = "tests.kit.plans", file: str = plans.__file__) -> Job:
-    return Job(module, name, file, [EVENT], DAY)
+    return Job(module, name, file, [EVENT], DAY, 1)
 
 
 def test_process_reads_a_job_and_writes_descriptions() -> None:
@@ -57,6 +58,15 @@ def test_process_reads_a_job_and_writes_descriptions() -> None:
     assert planning_process.run(job("raising")) == [{"raises": "KeyError(\"'totl'\")"}]
     assert planning_process.run(job("forgetting")) == [describe(Plan())]
     assert planning_process.run(job("count")) == [{"raises": "TypeError('a number is required')"}]
+
+
+def test_process_plans_backwards_and_answers_in_order() -> None:
+    events = [Event(f"e-{n}", {"sku": "backwards"}, "") for n in (1, 2)]
+    answer = planning_process.run(Job("tests.kit.plans", "by_cache", plans.__file__, events, DAY, -1))
+    assert [(each["writes[0].item.id"], each["writes[0].item.first"]) for each in answer] == [
+        ("'e-1'", "'e-2'"),
+        ("'e-2'", "'e-2'"),
+    ]
 
 
 def test_process_loads_a_file_that_has_no_name_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from idempotent_consumer.plan import Planner
 from idempotent_consumer.testing import AssertIdempotent, Heard
 from tests.kit import plans
 
@@ -75,8 +76,62 @@ def test_numbers_are_those_of_production(assert_idempotent: AssertIdempotent) ->
     assert result.rows("rows") == [{"id": "o-1", "half": Decimal("4.975")}]
 
 
+@pytest.mark.parametrize(
+    ("plan", "text"),
+    [
+        (plans.with_float, "value-type: half: float is not a JSON type: use Decimal, from text"),
+        (
+            plans.with_own_name,
+            "reserved-attribute: event_id is written by the consumer; select other names in event.item",
+        ),
+        (plans.with_missing_map, "refused-by-dynamodb: "),
+        (plans.one_row_twice, "row-written-twice: "),
+        (plans.many, "too-many-writes: the plan has 100 writes, a transaction takes 99"),
+    ],
+)
+def test_event_that_is_dead_lettered_without_a_word_of_the_plans_is_a_finding(
+    assert_idempotent: AssertIdempotent, plan: Planner, text: str
+) -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_idempotent(plan, [{"id": "o-1", "total": 9.95, "times": 100}])
+    headline, *likely, advice = str(caught.value).splitlines()
+    assert likely == (
+        [
+            "likely:  a path into a map that is missing, an add to what is no number, or a key of another type than "
+            "the table's"
+        ]
+        if plan is plans.with_missing_map
+        else []
+    )
+    assert headline.startswith(f"o-1 would be dead-lettered as {text}")
+    assert advice == (
+        "instead: mend what the plan writes; if it is meant, say so: raise Reject(…) in the plan, otherwise=Reject(…) "
+        "on the write that fails, or the event's id in dead_letters="
+    )
+
+
+def test_second_insert_of_a_row_is_a_finding_unless_the_plan_says_what_it_means(
+    assert_idempotent: AssertIdempotent,
+) -> None:
+    events = [{"id": "e-1", "by": "a"}, {"id": "e-2", "by": "b"}, {"id": "e-3", "by": "c"}]
+    exists = "a row of this key is stored that must not be overwritten"
+    with pytest.raises(AssertionError) as caught:
+        assert_idempotent(plans.one_row, events)
+    assert str(caught.value).splitlines()[:2] == [
+        f"e-2 would be dead-lettered as row-exists: {exists}",
+        f"  e-3 would be dead-lettered as row-exists: {exists}",
+    ]
+    result = assert_idempotent(plans.one_row_or_taken, events)
+    assert result.reasons == {"e-2": "taken", "e-3": "taken"}
+
+
+def test_event_that_is_meant_to_be_dead_lettered_and_is_not_is_a_finding(assert_idempotent: AssertIdempotent) -> None:
+    with pytest.raises(AssertionError, match=r"^e-1 and e-9 is in dead_letters=, but is not dead-lettered$"):
+        assert_idempotent(plans.nothing, [{"id": "e-1"}], dead_letters=["e-1", "e-9"])
+
+
 def test_float_of_the_plan_is_rejected_as_in_production(assert_idempotent: AssertIdempotent) -> None:
-    result = assert_idempotent(plans.with_float, [{"id": "o-1", "total": 9.95}])
+    result = assert_idempotent(plans.with_float, [{"id": "o-1", "total": 9.95}], dead_letters=["o-1"])
     assert result.outcomes == {"o-1": "rejected"}
     assert result.reasons == {"o-1": "value-type"}
     assert result.details == {"o-1": "half: float is not a JSON type: use Decimal, from text"}
@@ -129,21 +184,23 @@ def test_superseded_event_writes_and_announces_nothing(assert_idempotent: Assert
 
 
 def test_second_insert_of_a_row_is_a_conflict(assert_idempotent: AssertIdempotent) -> None:
-    result = assert_idempotent(plans.one_row, [{"id": "e-1", "by": "a"}, {"id": "e-2", "by": "b"}])
+    events = [{"id": "e-1", "by": "a"}, {"id": "e-2", "by": "b"}]
+    result = assert_idempotent(plans.one_row, events, dead_letters={"e-2"})
     assert result.outcomes == {"e-1": "applied", "e-2": "conflict"}
     assert result.reasons == {"e-2": "row-exists"}
     assert result.rows("rows") == [{"id": "the-one", "by": "a"}]
 
 
 def test_plan_of_100_writes_is_rejected_and_99_are_not(assert_idempotent: AssertIdempotent) -> None:
-    result = assert_idempotent(plans.many, [{"id": "e-1", "times": 100}, {"id": "e-2", "times": 99}])
+    events = [{"id": "e-1", "times": 100}, {"id": "e-2", "times": 99}]
+    result = assert_idempotent(plans.many, events, dead_letters=["e-1"])
     assert result.outcomes == {"e-1": "rejected", "e-2": "applied"}
     assert result.reasons == {"e-1": "too-many-writes"}
     assert len(result.rows("rows")) == 99
 
 
 def test_two_writes_of_one_row_are_rejected(assert_idempotent: AssertIdempotent) -> None:
-    result = assert_idempotent(plans.one_row_twice, [{"id": "e-1"}])
+    result = assert_idempotent(plans.one_row_twice, [{"id": "e-1"}], dead_letters=["e-1"])
     assert (result.outcomes, result.reasons) == ({"e-1": "rejected"}, {"e-1": "row-written-twice"})
 
 
@@ -160,6 +217,7 @@ def test_rows_that_are_given_back_are_the_callers_own(assert_idempotent: AssertI
     assert result.rows("rows") == [{"id": "the-one", "by": "a"}]
 
 
+@pytest.mark.filterwarnings("ignore:assert_idempotent did not try")
 def test_plan_made_inside_a_function_is_tried_but_for_the_order_of_sets(assert_idempotent: AssertIdempotent) -> None:
     result = assert_idempotent(lambda event: plans.one_row(event), [{"id": "e-1", "by": "a"}])
     assert result.outcomes == {"e-1": "applied"}

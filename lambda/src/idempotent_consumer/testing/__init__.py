@@ -5,7 +5,7 @@
 pytest has it as a fixture, `assert_idempotent`. It needs the extra `testing`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -37,6 +37,7 @@ def assert_idempotent(
     fifo: bool | str = False,
     topic: bool = True,
     beyond_window: bool = False,
+    dead_letters: Collection[str] = (),
 ) -> Result:
     """Run the events through the real consumer with this plan, in all the ways in which messages can come.
 
@@ -46,17 +47,23 @@ def assert_idempotent(
     the dead letters have to be as if each event had come once. What is not settled is delivered again in the order of
     `events`; where a fault changes the order all the same, it is not held against the plan.
 
+    A few events take a second or two, fifty take ten. The clock of the whole process stands still while they are
+    planned: call it in one thread at a time.
+
     events: as the producer sends them: their JSON objects, bodies as text, or `Event`s, whose data counts. For the
     envelopes `sns` and `s3` what is in the envelope will do.
     rows: what tables hold before, {"stock": [{"sku": "A-1", "free": 10}]}.
     tables: keys of tables, where they cannot be found in the plan: {"stock": "sku", "lines": ("order_id", "line")}, or
     with the types {"lines": {"order_id": "S", "line": "N"}}.
     business_table: the module's business_table_name; if left out, the table that a Put without `key` is for.
-    business_key: the key as it is set in the module's business_table, in the same spelling; "id" if left out.
+    business_key: the key as it is set in the module's business_table: "order_id", ("order_id", "line"), or with the
+    types {"id": "N"}; "id" if left out. Its type is S unless it is given, and an integer is written in decimal there.
     event_id, envelope, fingerprint: as event.id, event.envelope, event.fingerprint of the module.
     fifo: True for a FIFO queue with all events in one message group, or what selects the group, as JMESPath.
     topic: whether the module has a topic.
     beyond_window: whether nothing may change either when the events come again after ttl_window_days.
+    dead_letters: ids of events that are meant to be dead-lettered without a Reject of the plan's: for what the library,
+    DynamoDB or SNS does not take, such as 100 writes, or a second insert of a row.
 
     Returns what became of the events where nothing failed. Raises AssertionError where something is wrong, CannotTry
     where an option is missing.
@@ -75,6 +82,7 @@ def assert_idempotent(
         fifo=fifo,
         topic=topic,
         beyond_window=beyond_window,
+        dead_letters=dead_letters,
     )
     try:
         return try_plan(plan, events, options)
@@ -100,4 +108,5 @@ class AssertIdempotent(Protocol):
         fifo: bool | str = False,
         topic: bool = True,
         beyond_window: bool = False,
+        dead_letters: Collection[str] = (),
     ) -> Result: ...

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Action, AnyAction, Plan, Retry
-from idempotent_consumer.rejection import Reject
+from idempotent_consumer.rejection import Reject, Rejected
 from idempotent_consumer.testing.events import Message
 from idempotent_consumer.testing.problem import Finding, listed, shortened
 from idempotent_consumer.testing.purity import Planned
@@ -24,14 +24,19 @@ _IMPURE = (
 )
 # What a transaction can be refused for, whatever the plan says.
 _REFUSALS = frozenset({"id-reused", "refused-by-dynamodb", "row-exists"})
+_MEANT = (
+    "mend what the plan writes; if it is meant, say so: raise Reject(…) in the plan, otherwise=Reject(…) on the write "
+    "that fails, or the event's id in dead_letters="
+)
+_REFUSED = "a path into a map that is missing, an add to what is no number, or a key of another type than the table's"
 _OWN = "event_committed_at"
 _MOST_ROWS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """run: the undisturbed one. reasons, waits: by label, why the conditions of its plan reject an event or let it
-    wait."""
+    """run: the undisturbed one. reasons, waits: by label of what is an event, why its plan and the plan's conditions
+    reject it, or let it wait."""
 
     run: Run
     reasons: Mapping[str, frozenset[str]]
@@ -42,9 +47,13 @@ def expectation(run: Run, planned: Sequence[Planned]) -> Expectation:
     plans = {each.label: each.plan for each in planned if isinstance(each.plan, Plan)}
     return Expectation(
         run,
-        {label: _REFUSALS.union(*map(_reasons, plan.writes)) for label, plan in plans.items()},
+        {each.label: _own_reasons(each.plan) for each in planned},
         {label: frozenset().union(*map(_waits, plan.writes)) for label, plan in plans.items()},
     )
+
+
+def _own_reasons(plan: Plan | Rejected) -> frozenset[str]:
+    return frozenset({plan.reason}) if isinstance(plan, Rejected) else frozenset().union(*map(_reasons, plan.writes))
 
 
 def _reasons(action: Action) -> set[str]:
@@ -78,6 +87,22 @@ def check_settled(run: Run, expected: Expectation, messages: Sequence[Message]) 
     _check_ledger(run)
 
 
+def check_dead_letters(expected: Expectation, meant: Collection[str]) -> None:
+    """Of what the undisturbed run dead-letters, the plan, the producer or `meant` is the reason. Raises Finding."""
+    dead = {label: verdict for label, verdict in expected.run.verdicts.items() if verdict.outcome.is_dead}
+    if alive := [label for label in meant if label not in dead]:
+        raise Finding(f"{listed(alive)} is in dead_letters=, but is not dead-lettered")
+    unmeant = [
+        f"{label} would be dead-lettered as {verdict.reason}: {verdict.detail}"
+        for label, verdict in dead.items()
+        if label in expected.reasons and label not in meant
+        if verdict.reason not in {*expected.reasons[label], "id-reused"}
+    ]
+    if unmeant:
+        likely = _REFUSED if "refused-by-dynamodb" in unmeant[0] else ""
+        raise Finding(unmeant[0], unmeant[1:_MOST_ROWS], likely=likely, instead=_MEANT)
+
+
 def check_same(run: Run, other: Run, *, what: str) -> None:
     """Tables and notifications are those of another run, which `what` names. Raises Finding."""
     lines = [line for table in other.tables for line in _table(table, run.tables[table], other.tables[table])]
@@ -94,7 +119,7 @@ def check_same(run: Run, other: Run, *, what: str) -> None:
 
 def _check_left(run: Run, expected: Expectation) -> None:
     for message in run.left:
-        verdicts = {label: verdict for label in message.labels if (verdict := run.verdicts.get(label))}
+        verdicts = run.last.get(message.id, {})
         reported = {label: verdict for label, verdict in verdicts.items() if verdict.outcome.is_reported}
         if verdicts and not reported:
             raise _finding(f"the message of {listed(message.labels)} comes back without end", run, likely=_REPORT)
@@ -145,7 +170,7 @@ def _check_letters(run: Run, expected: Expectation, messages: Sequence[Message])
 def _reasons_of(label: str, expected: Expectation) -> Collection[str]:
     if label in expected.run.dead_by_plan:
         return (expected.run.verdicts[label].reason,)
-    return expected.reasons.get(label, ())
+    return _REFUSALS | expected.reasons.get(label, frozenset())
 
 
 def _table(table: str, found: Mapping[RowKey, Row], expected: Mapping[RowKey, Row]) -> list[str]:

@@ -1,6 +1,7 @@
 """From a plan and its events to a result: reads the events, plans them, runs them."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +33,7 @@ class Options:
     fifo: bool | str
     topic: bool
     beyond_window: bool
+    dead_letters: Collection[str]
 
 
 def try_plan(plan: Planner, events: Sequence[Any], options: Options) -> Result:
@@ -39,10 +41,12 @@ def try_plan(plan: Planner, events: Sequence[Any], options: Options) -> Result:
     settings = _settings(options)
     messages = to_messages(events, settings, _group(options.fifo))
     planned, not_tried = check_purity(plan, [each for message in messages for each in message.events])
+    for each in not_tried:
+        warnings.warn(f"assert_idempotent did not try {each}", stacklevel=3)
     tables = find_tables(planned, options.rows, options.tables, options.business_table, options.business_key)
     with moto_alone() as moto:
         trial = Trial(moto, plan, messages, tables, settings, bool(options.fifo), options.topic)
-        tried = try_all(trial, planned, beyond_window=options.beyond_window)
+        tried = try_all(trial, planned, options.dead_letters, beyond_window=options.beyond_window)
     result = _result(tried.reference, tables.all)
     return replace(
         result,

@@ -1,4 +1,4 @@
-"""The same plan in processes of its own: with another order of sets, and imported at another time."""
+"""The same plan in processes of its own: with another order of sets and of events, and imported at another time."""
 
 import json
 import os
@@ -20,6 +20,23 @@ from idempotent_consumer.testing.surroundings import ANOTHER_DAY, SOME_DAY
 
 _SECONDS = 60
 _NAMES = ("in one process", "in another")
+# Headline, cause and advice.
+KEPT = (
+    "{} depends on what was planned before",
+    "a variable of the module or an object that lives from one call to the next, such as a counter, a cache or a list; "
+    "or a source of chance or time of another library's",
+    "make all that a plan needs from its event; count in the table, by Update(…, add={…})",
+)
+_PROCESS = (
+    "{} differs from process to process",
+    "a value made where the module is imported, such as an id, a time or the number of the process",
+    "make all that a plan needs from its event",
+)
+_SET = (
+    "{} depends on the order of a set",
+    "a loop over a set of texts, whose order is another in each process; or hash()",
+    "sorted(…), or dict.fromkeys(…) where each thing is to come once",
+)
 
 Events = Sequence[tuple[str, Event]]
 
@@ -40,15 +57,19 @@ def in_other_processes(plan: Planner, events: Events) -> list[str]:
         return ["the order of sets: the plan is no function of a module, so no other process can import it"]
     if not events:
         return []
-    # Started together; the third tells which of the two things changed is the cause.
-    processes = [_start(place, events, seed, day) for seed, day in (("1", SOME_DAY), ("2", ANOTHER_DAY))]
+    # Started together; further ones tell which of the three things changed is the cause.
+    processes = [_start(place, events, *how) for how in (("1", SOME_DAY, 1), ("2", ANOTHER_DAY, -1))]
     one, other = (_answer(process) for process in processes)
     if isinstance(one, str) or isinstance(other, str):
         reason = one if isinstance(one, str) else other
         return [f"the order of sets: another process cannot run the plan ({reason})"]
     if one != other:
-        third = _answer(_start(place, events, "1", ANOTHER_DAY))
-        raise _differing(events, one, other, is_of_process=third != one)
+        cause = _SET
+        if _answer(_start(place, events, "1", SOME_DAY, -1)) != one:
+            cause = KEPT
+        if _answer(_start(place, events, "1", ANOTHER_DAY, 1)) != one:
+            cause = _PROCESS
+        raise _differing(events, one, other, cause)
     return []
 
 
@@ -65,9 +86,9 @@ def find(plan: Planner) -> Place | None:
     return Place(str(module_name), name, file) if found is plan and file else None
 
 
-def _start(place: Place, events: Events, seed: str, day: str) -> "subprocess.Popen[bytes]":
+def _start(place: Place, events: Events, seed: str, day: str, step: int) -> "subprocess.Popen[bytes]":
     path = os.pathsep.join(str(Path(entry or ".").resolve()) for entry in sys.path)
-    job = planning_process.Job(place.module, place.name, place.file, [event for _, event in events], day)
+    job = planning_process.Job(place.module, place.name, place.file, [event for _, event in events], day, step)
     with tempfile.TemporaryFile() as question:
         question.write(pickle.dumps(job))
         question.seek(0)
@@ -95,22 +116,17 @@ def _answer(process: "subprocess.Popen[bytes]") -> list[Description] | str:
     return answer
 
 
-def _differing(events: Events, one: list[Description], other: list[Description], *, is_of_process: bool) -> Finding:
+def _differing(
+    events: Events, one: list[Description], other: list[Description], cause: tuple[str, str, str]
+) -> Finding:
     differing = [index for index, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
-    labels = listed(events[index][0] for index in differing)
     first, second = one[differing[0]], other[differing[0]]
-    details = shown(differences(first, second), _NAMES)
-    if is_of_process:
-        return Finding(
-            f"the plan is not pure: what it plans for {labels} differs from process to process",
-            details,
-            likely="a value made where the module is imported, such as an id, a time or the number of the process",
-            instead="make all that a plan needs from its event",
-        )
-    same = ": the parts are the same, their order is not" if is_other_order(first, second) else ""
+    headline, likely, instead = cause
+    what = f"the plan is not pure: what it plans for {listed(events[index][0] for index in differing)}"
+    is_order = cause is _SET and is_other_order(first, second)
     return Finding(
-        f"the plan is not pure: what it plans for {labels} depends on the order of a set{same}",
-        details,
-        likely="a loop over a set of texts, whose order is another in each process; or hash()",
-        instead="sorted(…), or dict.fromkeys(…) where each thing is to come once",
+        headline.format(what) + (": the parts are the same, their order is not" if is_order else ""),
+        shown(differences(first, second), _NAMES),
+        likely=likely,
+        instead=instead,
     )

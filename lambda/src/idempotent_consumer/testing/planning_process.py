@@ -17,22 +17,22 @@ from idempotent_consumer.testing.surroundings import SOME_DAY, chance_from, cloc
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """imported_at: the time while the plan's module is imported."""
+    """imported_at: the time while the plan's module is imported. step: -1 to plan the last event first, else 1."""
 
     module: str
     name: str
     file: str
     events: list[Event]
     imported_at: str
+    step: int
 
 
 def run(job: Job) -> list[Description]:
     """The description of each event's plan."""
-    with offline():
-        with clock_at(job.imported_at):
-            plan = _load(job)
-        with clock_at(SOME_DAY), chance_from(1):
-            return [_plan(plan, event) for event in job.events]
+    with clock_at(job.imported_at):
+        plan = _load(job)
+    with offline(), clock_at(SOME_DAY):
+        return [_plan(plan, event) for event in job.events[:: job.step]][:: job.step]
 
 
 def _load(job: Job) -> Any:
@@ -51,7 +51,8 @@ def _load(job: Job) -> Any:
 
 def _plan(plan: Any, event: Event) -> Description:
     try:
-        planned = plan(event)
+        with chance_from(1):
+            planned = plan(event)
     except Rejected as rejected:
         planned = rejected
     except Exception as error:

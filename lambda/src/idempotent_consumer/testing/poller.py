@@ -41,7 +41,8 @@ def quiet() -> Iterator[None]:
 @dataclass(slots=True)
 class Poller:
     """verdicts: the first one by label that settles an event, else its last one. dead_by_plan: labels of events that
-    were rejected without a look at any table. lost: labels of what was deleted and is settled nowhere.
+    were rejected without a look at any table. lost: labels of what was deleted and is settled nowhere. last: by message
+    id, the verdicts of its last delivery; nothing of one that its group holds back.
     """
 
     cloud: Cloud
@@ -51,11 +52,13 @@ class Poller:
     dead_by_plan: set[str] = field(default_factory=set)
     lost: list[str] = field(default_factory=list)
     left: list[Message] = field(default_factory=list)
+    last: dict[str, dict[str, Verdict]] = field(default_factory=dict)
 
     def settle(self, messages: Sequence[Message], *, size: int = BATCH, receive_count: int = 1) -> None:
         """Deliver in batches, and again what comes back, until all is settled or nothing moves any more."""
         ids = {message.id for message in messages}
         self.left = [message for message in self.left if message.id not in ids]
+        self.last = {message_id: verdicts for message_id, verdicts in self.last.items() if message_id not in ids}
         left = self._round(messages, size, receive_count)
         for _ in range(_MOST_DELIVERIES):
             before = self._progress
@@ -110,6 +113,9 @@ class Poller:
 
     def _note(self, deliveries: Sequence[Delivery], batch: Sequence[Message]) -> None:
         for delivery, message in zip(deliveries, batch, strict=True):
+            self.last[message.id] = {
+                label: work.verdict for work, label in zip(delivery.works, message.labels, strict=True)
+            }
             for work, label in zip(delivery.works, message.labels, strict=True):
                 known = self.verdicts.get(label)
                 if known is None or known.outcome not in _FINAL:

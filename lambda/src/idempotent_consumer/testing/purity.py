@@ -1,17 +1,19 @@
 """Whether a plan depends on its event alone, found out by experiment: one thing is changed at a time."""
 
 import copy
+import inspect
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from idempotent_consumer.entry_point import pipeline
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Plan, Planner
 from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.testing.description import Description, describe, describe_data, differences, shown
 from idempotent_consumer.testing.events import Labelled
-from idempotent_consumer.testing.other_process import in_other_processes
+from idempotent_consumer.testing.other_process import KEPT, in_other_processes
 from idempotent_consumer.testing.problem import Finding, listed
 from idempotent_consumer.testing.surroundings import ANOTHER_DAY, SOME_DAY, Unreachable, chance_from, clock_at, offline
 
@@ -32,13 +34,15 @@ def check_purity(plan: Planner, labelled: Sequence[Labelled]) -> tuple[list[Plan
     """What is planned for each event, and what could not be tried. Raises Finding."""
     if not callable(plan):
         raise Finding(f"the plan is a function from an Event to a Plan, not {type(plan).__name__}")
+    if getattr(plan, "__qualname__", "").startswith(f"{pipeline.__qualname__}."):
+        raise Finding("this is the handler that pipeline(plan) gives", instead="pass the plan itself")
     events = [(each.label, each.event) for each in labelled if isinstance(each.event, Event)]
     planning = _Planning(plan, events)
     with offline():
         with clock_at(SOME_DAY):
             first = planning.all(seed=1)
             known = {label: describe(what) for label, what in first.items()}
-            _expect_same(known, planning.described(seed=1, backwards=True), ("at first", "again"), _KEPT)
+            _expect_same(known, planning.described(seed=1, backwards=True), ("at first", "again"), KEPT)
             for seed in _SEEDS:
                 _expect_same(known, planning.described(seed=seed), ("at first", "again"), _CHANCE)
         with clock_at(ANOTHER_DAY):
@@ -47,13 +51,7 @@ def check_purity(plan: Planner, labelled: Sequence[Labelled]) -> tuple[list[Plan
     return planned, in_other_processes(plan, events)
 
 
-# Headline, cause and advice for each thing that was changed.
-_KEPT = (
-    "{} depends on what was planned before",
-    "a variable of the module or an object that lives from one call to the next, such as a counter, a cache or a list; "
-    "or a source of chance or time of another library's",
-    "make all that a plan needs from its event; count in the table, by Update(…, add={…})",
-)
+# As KEPT.
 _CHANCE = (
     "{} depends on chance",
     "random, uuid.uuid4() or secrets in the plan",
@@ -88,18 +86,23 @@ class _Planning:
 
     def all(self, *, seed: int, backwards: bool = False) -> dict[str, Plan | Rejected]:
         events = reversed(self.events) if backwards else self.events
-        with chance_from(seed):
-            return {label: _plan_one(self.plan, label, event) for label, event in events}
+        return {label: _plan_one(self.plan, label, event, seed) for label, event in events}
 
 
-def _plan_one(plan: Planner, label: str, event: Event) -> Plan | Rejected:
+def _plan_one(plan: Planner, label: str, event: Event, seed: int) -> Plan | Rejected:
     own = replace(event, data=copy.deepcopy(event.data))
     try:
-        planned: Any = plan(own)
+        with chance_from(seed):
+            planned: Any = plan(own)
     except Rejected as rejected:
         planned = rejected
     except Unreachable as unreachable:
-        raise _connecting(label, unreachable) from None
+        raise Finding(
+            f"for {label} the plan {unreachable.does}",
+            [unreachable.target],
+            likely="a client of AWS, of a database or an HTTP service, or a command, in the plan",
+            instead="what has to be looked up is a Check or a condition; what has to be done, a Notification",
+        ) from None
     except (Exception, SystemExit) as error:
         raise _raised(label, error) from error
     changed = differences(describe_data(event.data), describe_data(own.data))
@@ -110,6 +113,9 @@ def _plan_one(plan: Planner, label: str, event: Event) -> Plan | Rejected:
             likely="pop(), update(), append(), sort() or an assignment on event.data",
             instead="work on a copy: {**event.data, …}, sorted(…), or copy.deepcopy(event.data)",
         )
+    if inspect.iscoroutine(planned):
+        planned.close()
+        raise Finding("the plan is an async function", instead="def: a plan has nothing to wait for")
     if not isinstance(planned, Plan | Rejected):
         raise Finding(
             f"for {label} the plan returns {type(planned).__name__}, and no Plan",
@@ -129,13 +135,4 @@ def _raised(label: str, error: BaseException) -> Finding:
         [f"raised{where}"],
         likely="the event is not as the plan expects; it would be retried until it is dead-lettered",
         instead='raise Reject("why") for an event that can never succeed',
-    )
-
-
-def _connecting(label: str, unreachable: Unreachable) -> Finding:
-    return Finding(
-        f"for {label} the plan opens a network connection",
-        [f"to {unreachable}"],
-        likely="a client of AWS, a database or an HTTP service in the plan",
-        instead="what has to be looked up is a Check or a condition; what has to be done, a Notification",
     )

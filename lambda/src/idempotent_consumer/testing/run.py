@@ -36,7 +36,9 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """tables: rows by key. left: messages that came back to the end. calls: in words; operations: their names."""
+    """tables: rows by key. left: messages that came back to the end. last: what their last delivery said, by message id
+    and label. calls: in words; operations: their names.
+    """
 
     scenario: str
     tables: Mapping[str, dict[RowKey, Row]]
@@ -46,6 +48,7 @@ class Run:
     dead_by_plan: frozenset[str]
     lost: Sequence[str]
     left: Sequence[Message]
+    last: Mapping[str, Mapping[str, Verdict]]
     calls: Sequence[str]
     operations: Sequence[str]
 
@@ -79,6 +82,7 @@ def _observe(scenario: str, trial: Trial, cloud: Cloud, poller: Poller) -> Run:
         frozenset(poller.dead_by_plan),
         poller.lost,
         poller.left,
+        poller.last,
         cloud.calls,
         cloud.operations,
     )

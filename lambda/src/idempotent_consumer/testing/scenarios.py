@@ -1,13 +1,13 @@
 """What happens to the messages: each run on a cloud of its own, compared with the one in which nothing happens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from idempotent_consumer.event import Event
 from idempotent_consumer.testing.events import Message, one_by_one
 from idempotent_consumer.testing.faults import Fault, FaultKind
 from idempotent_consumer.testing.history import PUBLISH
-from idempotent_consumer.testing.invariants import check_same, check_settled, expectation
+from idempotent_consumer.testing.invariants import check_dead_letters, check_same, check_settled, expectation
 from idempotent_consumer.testing.poller import BATCH, Poller
 from idempotent_consumer.testing.problem import Finding, shortened
 from idempotent_consumer.testing.purity import Planned
@@ -40,11 +40,12 @@ class Scenario:
     fault: Fault | None = None
 
 
-def try_all(trial: Trial, planned: Sequence[Planned], *, beyond_window: bool) -> Tried:
+def try_all(trial: Trial, planned: Sequence[Planned], dead_letters: Collection[str], *, beyond_window: bool) -> Tried:
     """Raises Finding where an invariant does not hold."""
     reference = play(trial, UNDISTURBED, lambda poller: poller.settle(trial.messages))
     expected = expectation(reference, planned)
     check_settled(reference, expected, trial.messages)
+    check_dead_letters(expected, dead_letters)
     orders = _Orders(trial, reference)
     chosen, left_out = _chosen_calls(reference)
     tried = []

@@ -3,17 +3,18 @@
 import os
 import random
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
 from freezegun import freeze_time
 
-# Different in all that a plan might ask for: year, month, day, weekday (a Saturday), hour, minute, second. Most dates
-# of an event lie between them, so that a comparison of one with the clock comes out differently.
+# Different in all that a plan might ask for: year, quarter, month and its end, day, weekday (a Saturday), half of the
+# day and of the hour. Most dates of an event lie between them, so a comparison with the clock comes out differently.
 SOME_DAY = "2001-02-14 03:04:05.678901"
-ANOTHER_DAY = "2061-11-26 17:28:39.123456"
+ANOTHER_DAY = "2061-12-31 23:59:58.999999"
 
 
 @contextmanager
@@ -37,15 +38,32 @@ def chance_from(seed: int) -> Iterator[None]:
 
 
 class Unreachable(BaseException):
-    """A connection was asked for. No Exception, so that nobody between here and the kit tries again."""
+    """A connection or another program was asked for. No Exception, so that nobody between here and the kit tries again.
+
+    does: as it goes on after "the plan". target: the address or the command.
+    """
+
+    def __init__(self, does: str, target: str) -> None:
+        super().__init__(f"{does}: {target}")
+        self.does = does
+        self.target = target
 
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Who opens a connection raises Unreachable, with the address."""
-
-    def refuse(*arguments: Any, **_: Any) -> Any:
-        raise Unreachable(" ".join(str(each) for each in arguments if isinstance(each, str | tuple | int)))
-
-    with patch.object(socket.socket, "connect", refuse), patch.object(socket, "getaddrinfo", refuse):
+    """Who opens a connection, sends a datagram or starts a program raises Unreachable."""
+    connect, start = _refusing("opens a network connection"), _refusing("starts another program")
+    with ExitStack() as patches:
+        for name in ("connect", "connect_ex", "sendto", "sendmsg"):
+            patches.enter_context(patch.object(socket.socket, name, connect, create=True))
+        patches.enter_context(patch.object(socket, "getaddrinfo", connect))
+        patches.enter_context(patch.object(subprocess.Popen, "__init__", start))
         yield
+
+
+def _refusing(does: str) -> Callable[..., Any]:
+    def refuse(*arguments: Any, **_: Any) -> Any:
+        shown = (str(each) for each in arguments if isinstance(each, str | tuple | list | int))
+        raise Unreachable(does, " ".join(shown))
+
+    return refuse

@@ -20,8 +20,9 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 LEDGER = "kit-processed-events"
 # Where the plan puts no row without naming its key, nothing is written there.
 NO_BUSINESS_TABLE = "kit-business-table"
-# As the module's business_table.hash_key.
+# As the module's business_table.hash_key; its type is S.
 _DEFAULT_KEY = ("id",)
+_BY_DEFAULT = "of the module's business table by default: pass business_key= as it is set in business_table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +98,13 @@ def _table(
 ) -> Table:
     own = [action for action in actions if action.table == name]
     given = _given(name, option)
-    key = tuple(given) or _planned_key(own) or _only_attribute(rows) or (_DEFAULT_KEY if is_business else ())
+    key = tuple(given) or (_DEFAULT_KEY if is_business else _planned_key(own) or _only_attribute(rows))
     if not key:
         raise CannotTry(f'nothing says what the key of {name} is: pass tables={{"{name}": "…"}}')
     _check_planned(name, own, key, rows, is_business=is_business and not given)
-    kinds = {attribute: given.get(attribute) or _kind(name, attribute, own, rows, is_business) for attribute in key}
-    return Table(
-        name,
-        tuple(KeyAttribute(attribute, kind) for attribute, kind in kinds.items()),
-        tuple(_items(name, rows, key)),
-    )
+    kinds = [given.get(each) or ("S" if is_business else _kind(name, each, own, rows)) for each in key]
+    typed = tuple(map(KeyAttribute, key, kinds))
+    return Table(name, typed, tuple(_items(name, rows, typed, "business_key" if is_business else "tables")))
 
 
 def _given(name: str, option: KeyOption | None) -> dict[str, str]:
@@ -150,24 +148,21 @@ def _check_planned(
     for action in actions:
         names = _key_names(action)
         if names and set(names) != set(key):
+            where = _BY_DEFAULT if is_business else "elsewhere in the plan or in the options"
             raise CannotTry(
-                f"the plan names {' and '.join(names)} as the key of {name}, which is {' and '.join(key)} elsewhere in "
-                "the plan or in the options"
+                f"the plan names {' and '.join(names)} as the key of {name}, which is {' and '.join(key)} {where}"
             )
     puts = [action for action in actions if isinstance(action, Put)]
     if is_business and puts and not any(set(key) <= set(put.item) for put in puts):
         raise CannotTry(
-            f"no row that the plan puts into {name} has {' and '.join(key)}, the key that the module gives its "
-            "business table by default: pass business_key= as it is set in business_table"
+            f"no row that the plan puts into {name} has {' and '.join(key)}, which is the key {_BY_DEFAULT}"
         )
 
 
-def _kind(
-    name: str, attribute: str, actions: Sequence[AnyAction], rows: Sequence[Mapping[str, Any]], is_business: bool
-) -> str:
+def _kind(name: str, attribute: str, actions: Sequence[AnyAction], rows: Sequence[Mapping[str, Any]]) -> str:
     values = [*_values(attribute, actions), *(row[attribute] for row in rows if attribute in row)]
     kinds = {"S" if isinstance(value, str) else "N" for value in values if _is_key_value(value)}
-    if len(kinds) == 2 and not is_business:  # the consumer writes numbers as text there
+    if len(kinds) == 2:
         raise CannotTry(
             f"{attribute}, a key of {name}, is a text here and a number there: pass "
             f'tables={{"{name}": {{"{attribute}": "S"}}}} or "N", as it is'
@@ -186,12 +181,16 @@ def _is_key_value(value: Any) -> bool:
     return isinstance(value, str | int | float | Decimal) and not isinstance(value, bool)
 
 
-def _items(name: str, rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> Iterator[Item]:
+def _items(name: str, rows: Sequence[Mapping[str, Any]], key: Sequence[KeyAttribute], option: str) -> Iterator[Item]:
     for row in rows:
-        missing = [attribute for attribute in key if attribute not in row]
+        missing = [attribute.name for attribute in key if attribute.name not in row]
         if missing:
             raise CannotTry(f"a row of {name} in rows= has no {' and '.join(missing)}, which is its key: {row!r}")
         try:
-            yield to_item(loads(dumps(dict(row))))
+            item = to_item(loads(dumps(dict(row))))
         except (Rejected, TypeError, ValueError) as error:
             raise CannotTry(f"a row of {name} in rows= cannot be stored: {getattr(error, 'detail', error)}") from None
+        if any(each.kind not in item[each.name] for each in key):
+            types = {each.name: each.kind for each in key}
+            raise CannotTry(f"the key of {name} is {types} here, a row in rows= is {row!r}: pass {option}= as it is")
+        yield item
