@@ -31,7 +31,7 @@ demo: $(READY)
 
 # Three on two cores: the end-to-end tests mostly wait.
 test: $(READY)
-	@$(VENV) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder \
+	@$(VENV) -m pytest -n 3 --dist loadscope --no-loadscope-reorder \
 	  $(if $(PYTEST_ARGS),$(PYTEST_ARGS),--cov --cov-report=term-missing:skip-covered)
 
 lint: $(READY)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 TESTS = Path(__file__).parent
 
@@ -23,20 +25,28 @@ os.environ |= {
 
 # The longest first, so that no worker is left with them at the end.
 ORDER = ("e2e", "plan")
+# End-to-end tests with an emulator and an apply of their own; the others share one.
+OWN_APPLY = ("test_examples.py", "test_writing_a_plan.py")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the layers, and say what one worker takes: all end-to-end tests, which share an apply, or a file.
+    """Order the layers."""
+    layers = {id(item): item.path.relative_to(TESTS).parts[0] for item in items}
+    items.sort(key=lambda item: ORDER.index(layer) if (layer := layers[id(item)]) in ORDER else len(ORDER))
 
-    A file's tests share its fixtures.
+
+class ByFixtures(LoadScopeScheduling):  # type: ignore[misc]
+    """One worker takes the tests of a file, which share its fixtures, or all end-to-end tests that share an apply.
+
+    pytest-xdist's own grouping by marks adds to the tests' ids, which pytest 9.2 does not let it do.
     """
-    for item in items:
-        layer, *rest = _parts(item)
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("/".join([layer] if layer == "e2e" else [layer, *rest])))
-    items.sort(key=lambda item: ORDER.index(layer) if (layer := _parts(item)[0]) in ORDER else len(ORDER))
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "e2e" if "/e2e/" in file and not file.endswith(OWN_APPLY) else file
 
 
-def _parts(item: pytest.Item) -> tuple[str, ...]:
-    return item.path.relative_to(TESTS).parts
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFixtures:
+    return ByFixtures(config, log)

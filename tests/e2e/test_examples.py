@@ -19,9 +19,6 @@ from tests.e2e.examples import CONSUMERS, Examples, Rows, apply_examples, build_
 from tests.e2e.pipeline import Pipeline, attributes, now_ms
 from tests.e2e.test_terraform import ALARM
 
-# Beside the other end-to-end tests, which have an emulator of their own.
-pytestmark = pytest.mark.xdist_group("examples")
-
 # No JSON: it goes to the dead-letter queue, whatever the example.
 WARM_UP = "warm-up"
 # A first try that fails costs the visibility timeout of 30 seconds.

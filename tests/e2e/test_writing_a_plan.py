@@ -19,8 +19,6 @@ from local.terraform import CHECKOUT, Root
 from local.waiting import wait_for
 from local.watching import Queue, Tables
 
-pytestmark = pytest.mark.xdist_group("writing-a-plan")
-
 GUIDE = (CHECKOUT / "docs" / "writing-a-plan.md").read_text(encoding="utf-8")
 PAGES = ["home", "prices", "größe"]
 EVENTS, DUPLICATES, KILLS = 1_000, 300, 5
