@@ -8,13 +8,12 @@ import os
 import re
 import stat
 import zipfile
-import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from idempotent_consumer_build.bytecode import RUNTIME_PYTHON, kind
-from idempotent_consumer_build.problem import CannotBuild, shown
+from idempotent_consumer_build.problem import UNREADABLE, CannotBuild, shown
 
 LEVEL = 9
 TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say
@@ -96,7 +95,7 @@ def compiled_by(output: Path, version: str = RUNTIME_PYTHON) -> str | None:
     try:
         with zipfile.ZipFile(output) as opened:
             comment = opened.comment.decode("ascii", "replace")
-    except (OSError, zipfile.BadZipFile):
+    except (OSError, *UNREADABLE):
         return None
     named = re.fullmatch(rf"{COMPILED_BY}({re.escape(version)}\.\w+)", comment)
     return named[1] if named else None
@@ -107,7 +106,7 @@ def names_in(output: Path) -> frozenset[str]:
     try:
         with zipfile.ZipFile(output) as opened:
             return frozenset(opened.namelist())
-    except (OSError, zipfile.BadZipFile):
+    except (OSError, *UNREADABLE):
         return frozenset()
 
 
@@ -120,7 +119,7 @@ def differences(output: Path, fresh: bytes, unread: Collection[str] = ()) -> lis
         return [f"missing  {output.name} itself"]
     try:
         old = entries(output)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as problem:
+    except UNREADABLE as problem:
         return [f"broken   {output.name} itself: {problem}"]
     new = entries(io.BytesIO(fresh))
     old, new = ([comparable(entry, unread) for entry in side] for side in (old, new))
@@ -142,7 +141,8 @@ def comparable(entry: Entry, unread: Collection[str]) -> Entry:
 
 
 def write(output: Path, data: bytes) -> None:
-    """Writes the file in one step, so that an interrupted build leaves the old one."""
+    """Writes the file in one step, so that an interrupted build leaves the old one; of a link, the file it names."""
+    output = output.resolve()
     output.parent.mkdir(parents=True, exist_ok=True)
     draft = output.with_name(f"{output.name}.{os.getpid()}.tmp")
     try:

@@ -12,6 +12,7 @@ from packaging.version import Version
 from idempotent_consumer_build.collisions import Origin, Part, merged
 from idempotent_consumer_build.dependencies import check_dependencies, read_package
 from idempotent_consumer_build.entry import check_handler
+from idempotent_consumer_build.imports import missing_imports, refuse_relative_imports
 from idempotent_consumer_build.library import library_part, requirement_parts, wheel_folder
 from idempotent_consumer_build.locked import REQUIREMENTS, Requirement, locked_wheels, read_requirements
 from idempotent_consumer_build.problem import CannotBuild, shown
@@ -24,10 +25,16 @@ from idempotent_consumer_build.wheels import foreign_wheel_files
 
 @dataclass(frozen=True)
 class Bundle:
-    """The content of a zip. foreign: the names of it that come from a user's requirements."""
+    """The content of a zip.
+
+    own: the names of it that come from the user's folder. foreign: those that come from the requirements there.
+    warning: what may be missing in it, if anything.
+    """
 
     members: Mapping[str, bytes]
+    own: tuple[str, ...]
     foreign: frozenset[str]
+    warning: str | None
 
 
 def bundled(
@@ -59,11 +66,17 @@ def bundled(
         packages += [read_package(pin.name, pin.version, path) for pin, path in chosen.items()]
         check_dependencies(packages, {pin.name: pin.extras for pin in pins}, target, where)
         parts = [library, *requirement_parts(locked_paths, metadata=True, whole={pin.name for pin in pins}), folder]
-        foreign = [foreign_part(pin, path) for pin, path in chosen.items()]
+        foreign = [foreign_part(pin, path, target) for pin, path in chosen.items()]
     members = merged([*parts, *foreign], target.version)
     if handler is not None:
         check_handler(handler, members)
-    return Bundle(members, frozenset(name for part in foreign for name in part.files))
+        refuse_relative_imports(folder.files)
+    return Bundle(
+        members,
+        own=tuple(folder.files),
+        foreign=frozenset(name for part in foreign for name in part.files),
+        warning=missing_imports(folder.files, members, target.version),
+    )
 
 
 def is_librarys(pin: Pin, locked: list[Requirement], where: str) -> bool:
@@ -84,7 +97,7 @@ def is_librarys(pin: Pin, locked: list[Requirement], where: str) -> bool:
     return False
 
 
-def foreign_part(pin: Pin, wheel: Path) -> Part:
+def foreign_part(pin: Pin, wheel: Path, target: Target) -> Part:
     tags = parse_wheel_filename(wheel.name)[3]
-    pure = all(tag.platform == "any" for tag in tags)
-    return Part(str(pin), Origin.REQUIREMENT, dict(foreign_wheel_files(wheel, pure=pure)))
+    machine = None if all(tag.platform == "any" for tag in tags) else target.machine
+    return Part(str(pin), Origin.REQUIREMENT, dict(foreign_wheel_files(wheel, machine=machine)), pin.name)

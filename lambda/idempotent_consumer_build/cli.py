@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     options = parse(arguments)
     try:
+        refuse_output(options.output or OUTPUT)
         job = source_job(options) if options.source else shipped_job(options)
         return check(job) if options.check else build(job)
     except (CannotBuild, OSError) as problem:
@@ -89,7 +90,9 @@ def source_job(options: argparse.Namespace) -> Job:
     target = Target(version, options.architecture)
     content = bundled(options.source, options.requirements, options.wheels, target, options.handler)
     bytecode = Bytecode.NONE if options.no_bytecode else Bytecode.WHERE_POSSIBLE
-    return Job(options.output, content.members, version, bytecode, command(options), content.foreign)
+    if content.warning:
+        print(content.warning, file=sys.stderr)
+    return Job(options.output, content.members, version, bytecode, command(options), content.foreign, content.own)
 
 
 def refuse_places(options: argparse.Namespace) -> None:
@@ -101,8 +104,13 @@ def refuse_places(options: argparse.Namespace) -> None:
                 f"--{name} {shown(path)} lies in {shown(options.source)}, so that the next build would bundle it: "
                 "choose a place outside"
             )
-    if options.output.is_dir():
-        raise CannotBuild(f"--output {shown(options.output)} is a folder: name the zip to write")
+
+
+def refuse_output(output: Path) -> None:
+    if output.is_dir():
+        raise CannotBuild(f"--output {shown(output)} is a folder: name the zip to write")
+    if output.exists() and not output.is_file():
+        raise CannotBuild(f"--output {shown(output)} is no regular file: name the zip to write")
 
 
 def command(options: argparse.Namespace) -> str:

@@ -40,6 +40,14 @@ LAST = {
 }
 
 
+# The packages that bring these modules, where the names differ.
+BROUGHT_BY = {
+    "dateutil": "python-dateutil",
+    "runtime_client": "awslambdaric",
+    "snapshot_restore_py": "snapshot-restore-py",
+}
+
+
 class Origin(Enum):
     LIBRARY = "library"
     FOLDER = "folder"
@@ -48,11 +56,12 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class Part:
-    """Files that come from one place. label: as a message names the place."""
+    """Files that come from one place. label: as a message names the place. package: the requirement's name."""
 
     label: str
     origin: Origin
     files: Mapping[str, bytes]
+    package: str = ""
 
     @property
     def remedy(self) -> str:
@@ -78,12 +87,12 @@ def merged(parts: Sequence[Part], version: str) -> dict[str, bytes]:
     for part in parts:
         if part.origin is not Origin.LIBRARY:
             refuse_hiding_python(part, modules[part.label], version)
-        if part.origin is Origin.FOLDER:
             refuse_hiding_the_runtime(part, modules[part.label])
+        if part.origin is Origin.FOLDER:
+            refuse_hidden_modules(part)
     for index, part in enumerate(parts):
         for other in parts[:index]:
-            if {part.origin, other.origin} != {Origin.REQUIREMENT}:
-                refuse_shared_modules(other, modules[other.label], part, modules[part.label])
+            refuse_shared_modules(other, modules[other.label], part, modules[part.label])
     return merged_files(parts)
 
 
@@ -98,17 +107,33 @@ def refuse_hiding_python(part: Part, modules: Mapping[str, Module], version: str
 
 def refuse_hiding_the_runtime(part: Part, modules: Mapping[str, Module]) -> None:
     for name in sorted(modules.keys() & RUNTIME_MODULES):
-        if modules[name].code:
+        if modules[name].code and part.package != BROUGHT_BY.get(name, name):
+            pin = ", or pin the package in requirements.txt to ship a version of it" if not part.package else ""
             raise CannotBuild(
-                f"{modules[name].path} of {part.label} would hide {name}, which the Lambda runtime brings: rename it, "
-                "or pin the package in requirements.txt to ship a version of it"
+                f"{modules[name].path} of {part.label} would hide {name}, which the Lambda runtime brings: "
+                f"{part.remedy}{pin}"
             )
 
 
+def refuse_hidden_modules(part: Part) -> None:
+    for name in sorted(part.files):
+        package = f"{name.removesuffix('.py')}/__init__.py"
+        if name.endswith(".py") and package in part.files:
+            raise CannotBuild(f"{package} of {part.label} would hide {name} beside it: rename one of them")
+
+
 def refuse_shared_modules(one: Part, ones: Mapping[str, Module], two: Part, twos: Mapping[str, Module]) -> None:
+    requirements = {one.origin, two.origin} == {Origin.REQUIREMENT}
     for name in sorted(ones.keys() & twos.keys()):
-        if ones[name].whole or twos[name].whole:
+        # Packages of one namespace may share a folder, as pip lets them, but no module may stand beside it.
+        hides = differ(ones[name], twos[name]) if requirements else ones[name].whole or twos[name].whole
+        if hides:
             raise collision(one, ones[name].path, two, twos[name].path)
+
+
+def differ(one: Module, two: Module) -> bool:
+    """Whether one is a module and the other a folder with modules."""
+    return one.code and two.code and ("/" in one.path) != ("/" in two.path)
 
 
 def merged_files(parts: Sequence[Part]) -> dict[str, bytes]:

@@ -95,7 +95,7 @@ def closure(
     while waiting:
         name, extra = waiting.pop(0)
         for required in packages[name].requires:
-            if not holds(required.marker, target, extra):
+            if not holds(required.marker, target, packages[name].wheel, extra):
                 continue
             yield packages[name], required
             other = canonicalize_name(required.name)

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
 from idempotent_consumer_build.problem import CannotBuild
+
+# What is not so when Lambda imports a module.
+NEVER = re.compile(r"(\w+\.)?TYPE_CHECKING|__name__ == '__main__'")
+
+
+def parsed(source: bytes, path: str) -> ast.Module:
+    with warnings.catch_warnings():
+        # Of odd escapes and the like; who runs the code sees them.
+        warnings.simplefilter("ignore")
+        return ast.parse(source, path)
 
 
 def check_handler(handler: str, members: Mapping[str, bytes]) -> None:
@@ -19,7 +31,7 @@ def check_handler(handler: str, members: Mapping[str, bytes]) -> None:
     if path is None:
         raise CannotBuild(f"the handler is {handler}, but the zip holds neither {folder}.py nor {folder}/__init__.py")
     try:
-        tree = ast.parse(members[path], path)
+        tree = parsed(members[path], path)
     except (SyntaxError, ValueError) as problem:
         raise CannotBuild(f"the handler's module {path} does not compile: {problem}") from problem
     defined = list(definitions(tree.body))
@@ -45,10 +57,13 @@ def definitions(body: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when the module is imported, those within if, try, with and loops included."""
+    """The statements that may run when Lambda imports the module, those within if, try, with and loops included."""
     for statement in body:
         yield statement
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if isinstance(statement, ast.If) and NEVER.fullmatch(ast.unparse(statement.test)):
+            yield from statements(statement.orelse)
             continue
         for _, value in ast.iter_fields(statement):
             for part in value if isinstance(value, list) else []:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -11,6 +11,9 @@ from pathlib import Path
 from idempotent_consumer_build.archive import archive, compiled_by, differences, names_in, summary, write
 from idempotent_consumer_build.bytecode import Python, bytecode_name, compiled, find_python, uncompiled
 from idempotent_consumer_build.problem import CannotBuild, shown
+
+# How many of a user's files the closing line names.
+FIRST_FILES = 5
 
 
 class Bytecode(Enum):
@@ -26,7 +29,7 @@ class Job:
     """A zip to build.
 
     version: of the runtime's Python, as in 3.13. command: builds it, for whoever checks it.
-    optional: sources that need not compile.
+    optional: sources that need not compile. own: the members from the user's folder, for the verdict.
     """
 
     output: Path
@@ -35,6 +38,7 @@ class Job:
     bytecode: Bytecode
     command: str
     optional: Collection[str] = ()
+    own: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -59,15 +63,15 @@ def build(job: Job) -> int:
         )
     if python is None and named and job.bytecode is not Bytecode.NONE and not changed(job, unread_zip(job, named)):
         # Another machine has built it with bytecode, which is worth keeping while the sources are the same.
-        print(f"up to date: {summary(job.output)}")
+        print(verdict("up to date", job))
         print(not_compared(named))
         return 0
     fresh = fresh_zip(job, python)
     if changed(job, fresh):
         write(job.output, fresh.data)
-        print(f"built: {summary(job.output)}")
+        print(verdict("built", job))
     else:
-        print(f"up to date: {summary(job.output)}")
+        print(verdict("up to date", job))
     if python is None and job.bytecode is Bytecode.WHERE_POSSIBLE:
         print(
             f"without bytecode: no Python {job.version} is on this machine, so that each cold start compiles what it "
@@ -89,7 +93,7 @@ def check(job: Job) -> int:
         print("\n".join(f"  {line}" for line in found), file=sys.stderr)
         print(f"run: {job.command}", file=sys.stderr)
     else:
-        print(f"up to date: {summary(job.output)}")
+        print(verdict("up to date", job))
     if unread:
         print(not_compared(named or job.version))
     return 1 if found else 0
@@ -111,6 +115,16 @@ def unread_zip(job: Job, release: str) -> Fresh:
 
 def changed(job: Job, fresh: Fresh) -> list[str]:
     return differences(job.output, fresh.data, fresh.unread)
+
+
+def verdict(word: str, job: Job) -> str:
+    """The closing line: what the zip is, and which of its files are the user's, lest one is there by mistake."""
+    line = f"{word}: {summary(job.output)}"
+    if not job.own:
+        return line
+    more = ", …" if len(job.own) > FIRST_FILES else ""
+    files = "file" if len(job.own) == 1 else "files"
+    return f"{line}; {len(job.own)} {files} of yours: {', '.join(job.own[:FIRST_FILES])}{more}"
 
 
 def not_compared(release: str) -> str:

@@ -31,6 +31,20 @@ def pure(version: str) -> list[str]:
     return ["--python-version", version, "--platform", "any", "--implementation", "py", "--abi", "none"]
 
 
+def errors(said: str) -> str:
+    """The errors that pip reports, with the lines that belong to them; all that it said where it reports none.
+
+    Of its warnings the last retry stays, as it tells why the index is out of reach.
+    """
+    warned = re.compile(r"WARNING|DEPRECATION|\[notice\]")
+    lines = said.strip().splitlines()
+    first = next((number for number, line in enumerate(lines) if line.startswith("ERROR")), None)
+    if first is None:
+        return "\n".join(lines)
+    retries = [line for line in lines if line.startswith("WARNING: Retrying")]
+    return "\n".join(retries[-1:] + [line for line in lines[first:] if not warned.match(line)])
+
+
 def download(requirements: Path, folder: Path, target: Sequence[str], names: str, *, hashed: bool = True) -> None:
     """Fetches the wheel of each requirement into the folder.
 
@@ -46,7 +60,7 @@ def download(requirements: Path, folder: Path, target: Sequence[str], names: str
     except subprocess.TimeoutExpired as problem:
         raise CannotBuild(f"pip took over {PIP_SECONDS} s: is the package index within reach?") from problem
     if done.returncode:
-        reason = done.stderr.decode("utf-8", "replace").strip()
+        reason = errors(done.stderr.decode("utf-8", "replace"))
         if "No module named pip" in reason:
             reason += f"\nThis Python has no pip: {sys.executable} -m ensurepip"
         raise NotFetched(f"pip could not fetch the wheels of {names}", reason)

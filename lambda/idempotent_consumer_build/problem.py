@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from pathlib import Path
+
+# What zipfile raises for an archive that is damaged, encrypted, or compressed in a way that it does not know.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
 
 
 class CannotBuild(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.markers import Marker
+from packaging.markers import Marker, UndefinedComparison
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -42,7 +42,12 @@ def read_pins(path: Path, target: Target) -> list[Pin]:
     """What a requirements file pins for the target, by name. Lines whose marker does not hold there do not count."""
     try:
         text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError as problem:
+        raise CannotBuild(
+            f"cannot read the requirements {shown(path)}: save the file as UTF-8 (`>` of Windows PowerShell writes "
+            "UTF-16)"
+        ) from problem
+    except OSError as problem:
         raise CannotBuild(f"cannot read the requirements {shown(path)}: {problem}") from problem
     pins: dict[str, Pin] = {}
     for line in logical_lines(text):
@@ -75,7 +80,7 @@ def parse_pin(line: str, path: Path, target: Target) -> Pin | None:
     version = pinned_version(requirement)
     if version is None:
         raise CannotBuild(f"{shown(path)}: {line!r} pins no version: write {requirement.name}==version; {PINS}")
-    if not holds(requirement.marker, target):
+    if not holds(requirement.marker, target, shown(path)):
         return None
     return Pin(name, version, hashes(options, line, path), frozenset(map(canonicalize_name, requirement.extras)))
 
@@ -120,7 +125,10 @@ def hashes(options: list[str], line: str, path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def holds(marker: Marker | None, target: Target, extra: str = "") -> bool:
-    """Whether a marker holds on a processor that the zip is to run on."""
+def holds(marker: Marker | None, target: Target, place: str, extra: str = "") -> bool:
+    """Whether a marker holds on a processor that the zip is to run on. place: where it stands, for the message."""
     environments: list[Mapping[str, str]] = [{**seen, "extra": extra} for seen in target.environments()]
-    return marker is None or any(marker.evaluate(dict(seen)) for seen in environments)
+    try:
+        return marker is None or any(marker.evaluate(dict(seen)) for seen in environments)
+    except (UndefinedComparison, InvalidVersion) as problem:
+        raise CannotBuild(f"the marker `{marker}` in {place} cannot be compared: {problem}") from problem

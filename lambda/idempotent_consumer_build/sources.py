@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from idempotent_consumer_build.problem import CannotBuild, shown
@@ -18,6 +19,12 @@ CARRIED = frozenset({".json", ".py"})
 LEFT_OUT = frozenset({".c", ".h", ".pyc", ".pyi", ".pyo", ".typed"})
 COMPILED = frozenset({".dll", ".dylib", ".pyd", ".so"})
 ELF = b"\x7fELF"
+# Never code, and not for everyone who may read a function's code.
+SECRET = ("*.tfstate*", "*.tfvars", "*.tfvars.json", "*.pem", "*.key", "credentials")
+# Packages in an archive: Python does not find what is in them.
+PACKED = ("*.whl", "*.zip")
+# What tools leave beside the code, and nothing imports.
+LEFTOVER = (".*", "__pycache__", "node_modules", "*.egg-info", "*.pyc", "*.pyo")
 # The test kit of the library is for the machine where the tests run.
 KIT = "testing"
 
@@ -53,10 +60,11 @@ def is_compiled(name: str, data: bytes = b"") -> bool:
 def user_files(folder: Path, left_out: Collection[Path]) -> dict[str, bytes]:
     """The content of a user's folder, by its paths in it.
 
-    left_out: files, as resolved paths. Hidden files, bytecode and its folders are left out as well.
+    left_out: files, as resolved paths. Hidden files, bytecode and what else tools leave there is left out as well.
     """
     if not folder.is_dir():
         raise CannotBuild(f"{shown(folder)} is no folder")
+    refuse_package(folder)
     files = {name: path.read_bytes() for name, path in walk(folder, folder) if path.resolve() not in left_out}
     for name, data in files.items():
         if is_compiled(name, data):
@@ -70,11 +78,20 @@ def user_files(folder: Path, left_out: Collection[Path]) -> dict[str, bytes]:
     return files
 
 
+def refuse_package(folder: Path) -> None:
+    if (folder / "__init__.py").exists():
+        name = folder.resolve().name
+        raise CannotBuild(
+            f"{shown(folder)} is a package (__init__.py), but its content comes to lie at the zip's root: give the "
+            f"folder that it lies in, and the handler as {name}.module.function, or take its __init__.py away"
+        )
+
+
 def walk(folder: Path, root: Path) -> Iterator[tuple[str, Path]]:
     for found in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = Path(found.path)
         name = path.relative_to(root).as_posix()
-        if found.name.startswith(".") or found.name == "__pycache__" or path.suffix in {".pyc", ".pyo"}:
+        if matches(found.name, LEFTOVER) or (path / "pyvenv.cfg").is_file():
             continue
         refuse_odd_name(name, shown(root))
         if found.is_symlink():
@@ -85,6 +102,7 @@ def walk(folder: Path, root: Path) -> Iterator[tuple[str, Path]]:
         if found.is_dir():
             yield from walk(path, root)
         elif stat.S_ISREG(found.stat().st_mode):
+            refuse_secret(name, shown(root))
             yield name, path
         else:
             raise CannotBuild(f"{name} in {shown(root)} is neither a file nor a folder")
@@ -94,3 +112,22 @@ def refuse_odd_name(name: str, place: str) -> None:
     """Refuses names that would not be the same file everywhere, or lead out of the folder."""
     if not name.isprintable() or "\\" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
         raise CannotBuild(f"{name!r} in {place} is no name for a file of the zip: rename it")
+
+
+def refuse_secret(name: str, place: str) -> None:
+    """Refuses what is no code, by its name, before it is on its way to everyone who may read the function's code."""
+    last = PurePosixPath(name).name
+    if matches(last, SECRET):
+        raise CannotBuild(
+            f"{name} in {place} is a secret or Terraform's state, by its name: move it out of the folder (a public "
+            "certificate may be named .crt)"
+        )
+    if matches(last, PACKED):
+        raise CannotBuild(
+            f"{name} in {place} is an archive, in which Python finds no module: move it out of the folder, and pin "
+            "packages in requirements.txt"
+        )
+
+
+def matches(name: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(name.lower(), pattern) for pattern in patterns)

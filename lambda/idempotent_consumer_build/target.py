@@ -35,8 +35,18 @@ class Target:
         platforms = list(self.platforms())
         tags = list(cpython_tags(python, [interpreter], platforms)) if platforms else []
         tags += compatible_tags(python, interpreter, platforms)
+        # Made by hand, for a Linux of which the name says nothing; no index has such wheels.
+        if self.machine is not None:
+            platforms.append(f"linux_{self.machine}")
+            tags += [*cpython_tags(python, [interpreter], platforms[-1:])]
+            tags += [*compatible_tags(python, interpreter, platforms[-1:])]
         # Older releases of packaging take no platforms to mean those of this machine.
         return tuple(dict.fromkeys(tag for tag in tags if platforms or tag.platform == "any"))
+
+    @property
+    def machine(self) -> str | None:
+        """The processor as wheels and markers call it; None where the zip is to run on both."""
+        return None if self.architecture is None else MACHINES[self.architecture]
 
     @property
     def digits(self) -> str:
@@ -44,9 +54,9 @@ class Target:
 
     def platforms(self) -> Iterator[str]:
         """The platforms of compiled wheels, best first; none where the zip is to run on both processors."""
-        if self.architecture is None:
+        machine = self.machine
+        if machine is None:
             return
-        machine = MACHINES[self.architecture]
         for glibc in range(GLIBC[self.version], OLDEST_GLIBC[machine] - 1, -1):
             yield f"manylinux_2_{glibc}_{machine}"
             if glibc in LEGACY:
@@ -55,11 +65,11 @@ class Target:
     @property
     def accepted(self) -> str:
         """For messages: which wheels there may be."""
-        if self.architecture is None:
+        machine, newest = self.machine, GLIBC[self.version]
+        if machine is None:
             return "py3-none-any (pure Python, to run on arm64 and on x86_64)"
-        machine, newest = MACHINES[self.architecture], GLIBC[self.version]
         platforms = f"manylinux2014_{machine} or manylinux_2_17_{machine} to manylinux_2_{newest}_{machine}"
-        return f"py3-none-any, or cp{self.digits} or abi3 for {platforms}"
+        return f"py3-none-any, or cp{self.digits} or abi3 for {platforms}, or for linux_{machine} in --wheels"
 
     def pip_options(self) -> list[str]:
         if self.architecture is None:
@@ -73,7 +83,7 @@ class Target:
 
     def environments(self) -> list[dict[str, str]]:
         """What environment markers see, on each processor that the zip is to run on."""
-        machines = [MACHINES[self.architecture]] if self.architecture else list(MACHINES.values())
+        machines = [self.machine] if self.machine else list(MACHINES.values())
         return [
             {
                 "extra": "",

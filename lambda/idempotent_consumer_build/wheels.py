@@ -7,14 +7,16 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from idempotent_consumer_build.problem import CannotBuild
-from idempotent_consumer_build.sources import is_carried, is_compiled, refuse_odd_name
+from idempotent_consumer_build.problem import UNREADABLE, CannotBuild
+from idempotent_consumer_build.sources import ELF, is_carried, is_compiled, refuse_odd_name
 
 LICENCE = re.compile(r"copying|licen[cs]e|notice", re.IGNORECASE)
 LICENCE_FOLDERS = frozenset({"licenses", "license_files"})
 # What importlib.metadata reads: some packages look up their own version, or what plugs into them.
 METADATA = frozenset({"METADATA", "entry_points.txt"})
 BYTECODE = frozenset({".pyc", ".pyo"})
+# What the header of a compiled file calls the processors.
+ELF_MACHINES = {"aarch64": 0xB7, "x86_64": 0x3E}
 # Where an installer would put these into the packages; the rest of a wheel's data is scripts, headers and the like.
 INTO_PACKAGES = frozenset({"platlib", "purelib"})
 
@@ -69,19 +71,24 @@ def wheel_files(
         raise CannotBuild(f"{wheel.name} holds no licence file to pass on")
 
 
-def foreign_wheel_files(wheel: Path, *, pure: bool) -> Iterator[tuple[str, bytes]]:
+def foreign_wheel_files(wheel: Path, *, machine: str | None) -> Iterator[tuple[str, bytes]]:
     """All files of any other wheel but its bytecode, with its licences; nothing of it is known before.
 
-    pure: whether its name says that it runs on any processor, so that it may hold nothing compiled.
+    machine: the processor that its name says, as in aarch64; None for any, and then it may hold nothing compiled.
     """
     for name, data in opened_files(wheel):
         folder, _, rest = name.partition("/")
         if PurePosixPath(name).suffix in BYTECODE:
             continue
-        if pure and is_compiled(name, data):
+        if machine is None and is_compiled(name, data):
             raise CannotBuild(
                 f"{wheel.name} holds {name}, which is compiled, although its name says that it runs on any processor: "
                 "take another version, or a wheel that names its platform"
+            )
+        if machine is not None and is_for_another(machine, data):
+            raise CannotBuild(
+                f"{wheel.name} holds {name}, which is compiled for another processor than {machine}: take another "
+                "version, or a wheel that holds what its name says"
             )
         if folder.endswith(".dist-info"):
             inner = PurePosixPath(rest)
@@ -95,6 +102,10 @@ def foreign_wheel_files(wheel: Path, *, pure: bool) -> Iterator[tuple[str, bytes
                 yield inside, data
         else:
             yield name, data
+
+
+def is_for_another(machine: str, data: bytes) -> bool:
+    return data.startswith(ELF) and int.from_bytes(data[18:20], "little") != ELF_MACHINES[machine]
 
 
 def licence_name(folder: str, rest: str) -> str:
@@ -118,5 +129,5 @@ def opened_files(wheel: Path, only: re.Pattern[str] | None = None) -> Iterator[t
                 if not name.endswith("/") and (only is None or only.fullmatch(name)):
                     refuse_odd_name(name, wheel.name)
                     yield name, opened.read(name)
-    except zipfile.BadZipFile as problem:
+    except UNREADABLE as problem:
         raise CannotBuild(f"{wheel.name} is broken: {problem}") from problem

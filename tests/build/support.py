@@ -98,6 +98,11 @@ class Workshop:
         return path
 
 
+def elf(machine: int) -> bytes:
+    """How a compiled file begins. machine: the code of its processor, 0xB7 for aarch64, 0x3E for x86_64."""
+    return b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + machine.to_bytes(2, "little")
+
+
 def names_in(archive: Path) -> list[str]:
     with zipfile.ZipFile(archive) as opened:
         return opened.namelist()

@@ -206,3 +206,85 @@ def test_the_modules_of_python_are_those_of_the_runtime_not_of_the_python_that_b
         "3.12",
     ]
     assert [version for version in ("3.13", "3.14") if "compression" in standard_library(version)] == ["3.14"]
+
+
+@pytest.mark.parametrize("place", ["", "shop/"])
+def test_a_module_beside_a_package_of_its_name_is_refused(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    workshop.write(f"{place}rules.py")
+    workshop.write(f"{place}rules/__init__.py")
+
+    assert refused(workshop, capsys) == (
+        f"{place}rules/__init__.py of the folder {workshop.source} would hide {place}rules.py beside it: rename one of "
+        "them"
+    )
+
+
+# --- what is no code ---
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "terraform.tfstate",
+        "terraform.tfstate.backup",
+        "prod.tfvars",
+        "prod.auto.tfvars.json",
+        "tls/server.pem",
+        "ID.KEY",
+        "aws/credentials",
+    ],
+)
+def test_a_secret_is_refused_by_its_name(workshop: Workshop, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    workshop.write(name, "secret")
+
+    assert refused(workshop, capsys) == (
+        f"{name} in {workshop.source} is a secret or Terraform's state, by its name: move it out of the folder (a "
+        "public certificate may be named .crt)"
+    )
+
+
+@pytest.mark.parametrize("name", ["build/old.zip", "money-1.0-py3-none-any.whl"])
+def test_an_archive_is_refused(workshop: Workshop, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    workshop.write(name)
+
+    assert refused(workshop, capsys) == (
+        f"{name} in {workshop.source} is an archive, in which Python finds no module: move it out of the folder, and "
+        "pin packages in requirements.txt"
+    )
+
+
+def test_names_that_only_look_like_a_secrets_are_taken(workshop: Workshop) -> None:
+    for name in ("key.py", "credentials.py", "credentials/__init__.py.txt", "bundle.crt", "pem/notes.md", "zip"):
+        workshop.write(name)
+
+    assert workshop.build("--no-bytecode") == 0
+    assert len(workshop.added()) == 7
+
+
+def test_what_tools_leave_in_a_folder_stays_out(workshop: Workshop) -> None:
+    for name in (
+        "stock.egg-info/PKG-INFO",
+        "node_modules/cdk/key.pem",
+        "shop/node_modules/index.py",
+        "env/pyvenv.cfg",
+        "env/lib/python3.13/site-packages/certifi/cacert.pem",
+    ):
+        workshop.write(name)
+    (workshop.source / "env" / "python").symlink_to("/usr/bin/python3")
+
+    assert workshop.build("--no-bytecode") == 0
+    assert workshop.added() == ["stock.py"]
+
+
+# --- a folder that is a package ---
+
+
+def test_a_folder_that_is_itself_a_package_is_refused(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
+    workshop.write("__init__.py")
+
+    assert refused(workshop, capsys) == (
+        f"{workshop.source} is a package (__init__.py), but its content comes to lie at the zip's root: give the "
+        "folder that it lies in, and the handler as stock.module.function, or take its __init__.py away"
+    )

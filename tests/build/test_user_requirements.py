@@ -260,3 +260,65 @@ def test_a_wheel_is_taken_by_the_hash_that_is_pinned(workshop: Workshop, capsys:
 
     workshop.write("requirements.txt", f"pricing==1.4 --hash=sha256:{digest}\n")
     assert workshop.build("--no-bytecode") == 0
+
+
+# --- what cannot be read ---
+
+
+def test_a_marker_that_cannot_be_compared_is_refused(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
+    workshop.write("requirements.txt", "pricing==1.4 ; platform_machine ~= 'x'\n")
+    path = workshop.source / "requirements.txt"
+    assert refused(workshop, capsys).startswith(f'the marker `platform_machine ~= "x"` in {path} cannot be compared: ')
+
+    workshop.wheel("pricing", "1.4", {"pricing.py": ""}, metadata=["Requires-Dist: money; platform_machine ~= 'x'"])
+    workshop.write("requirements.txt", "pricing==1.4\n")
+    assert refused(workshop, capsys).startswith(
+        'the marker `platform_machine ~= "x"` in pricing-1.4-py3-none-any.whl cannot be compared: '
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_requirements_in_another_encoding_are_refused_with_what_to_do(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    path = workshop.write("requirements.txt", "# für uns\npricing==1.4\n".encode(encoding))
+
+    assert refused(workshop, capsys) == (
+        f"cannot read the requirements {path}: save the file as UTF-8 (`>` of Windows PowerShell writes UTF-16)"
+    )
+
+
+# --- modules that hide one another ---
+
+
+def test_a_package_other_than_its_own_that_holds_a_module_of_the_runtime_is_refused(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workshop.write("requirements.txt", "pricing==1.4\n")
+    for path, name in (("boto3/__init__.py", "boto3"), ("urllib3.py", "urllib3"), ("dateutil/tz.py", "dateutil")):
+        workshop.wheel("pricing", "1.4", {"pricing.py": "", path: ""})
+        assert refused(workshop, capsys) == (
+            f"{path} of pricing 1.4 would hide {name}, which the Lambda runtime brings: take pricing 1.4 out of the "
+            "requirements, or pin another version"
+        )
+
+    workshop.wheel("python_dateutil", "2.9", {"dateutil/__init__.py": ""})
+    workshop.write("requirements.txt", "python-dateutil==2.9\n")
+    assert workshop.build("--no-bytecode") == 0
+
+
+@pytest.mark.parametrize("path", ["util/__init__.py", "util/tools.py"])
+def test_a_module_of_one_package_beside_a_folder_of_modules_of_another_is_refused(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    workshop.wheel("one", "1.0", {"util.py": ""})
+    workshop.wheel("two", "2.0", {path: ""})
+    workshop.write("requirements.txt", "one==1.0\ntwo==2.0\n")
+
+    assert refused(workshop, capsys) == (
+        f"{path} of two 2.0 collides with util.py of one 1.0: take one 1.0 out of the requirements, or pin another "
+        "version, or take two 2.0 out of the requirements, or pin another version"
+    )
+
+    workshop.wheel("two", "2.0", {"util/data.json": ""})
+    assert workshop.build("--no-bytecode") == 0

@@ -101,9 +101,19 @@ def test_the_verdict_is_one_line_with_path_files_size_and_digest(
 
     said = capsys.readouterr()
     files = len(names_in(workshop.output))
-    assert said.out == f"built: {archive.summary(workshop.output)}\n"
+    assert said.out == f"built: {archive.summary(workshop.output)}; 1 file of yours: stock.py\n"
     assert f", {files} files, " in said.out
     assert said.err == ""
+
+
+def test_the_verdict_names_the_first_of_the_users_files(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("Dockerfile", "shop/b.py", "shop/a.py", "tests/t.py", "tests/u.py"):
+        workshop.write(name)
+    assert workshop.build("--no-bytecode") == 0
+    assert workshop.build("--no-bytecode", "--check") == 0
+
+    for line in capsys.readouterr().out.splitlines():
+        assert line.endswith("; 6 files of yours: Dockerfile, shop/a.py, shop/b.py, stock.py, tests/t.py, …")
 
 
 # --- the same on each machine ---
@@ -311,6 +321,41 @@ def test_what_is_written_may_not_lie_in_the_folder_that_is_read(
     assert workshop.build("--wheels", str(workshop.source / "wheels")) == 2
     assert "--wheels" in capsys.readouterr().err
     assert not inside.parent.exists()
+
+
+def test_an_output_that_is_neither_missing_nor_a_file_is_refused_and_left_alone(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workshop.output.parent.mkdir()
+    os.mkfifo(workshop.output)
+
+    for options in ((), ("--check",)):
+        assert workshop.build("--no-bytecode", *options) == 2
+        assert capsys.readouterr().err == (
+            f"cannot build: --output {workshop.output} is no regular file: name the zip to write\n"
+        )
+    assert workshop.output.is_fifo()
+    assert cli.main(["--output", str(workshop.output)]) == 2
+    assert workshop.output.is_fifo()
+
+    assert cli.main(["--source", str(workshop.source), "--output", str(workshop.root)]) == 2
+    assert "is a folder: name the zip to write" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_of_a_link_the_file_is_written_that_it_names(workshop: Workshop, there: bool) -> None:
+    target = workshop.root / "store" / "real.zip"
+    target.parent.mkdir()
+    if there:
+        target.write_bytes(b"old")
+    workshop.output.parent.mkdir()
+    workshop.output.symlink_to(target)
+
+    assert workshop.build("--no-bytecode") == 0
+
+    assert workshop.output.is_symlink()
+    assert "stock.py" in names_in(target)
+    assert list(target.parent.iterdir()) == [target]
 
 
 def test_an_interrupted_build_leaves_the_old_zip_and_no_draft(
