@@ -270,6 +270,7 @@ def test_a_wheel_that_says_it_runs_anywhere_but_holds_compiled_files_is_refused(
         ("cp313-cp313-manylinux2014_x86_64", X86, AARCH64),
         ("cp313-cp313-linux_aarch64", ARM, X86_64),
     ],
+    ids=["aarch64", "x86_64", "made by hand"],
 )
 def test_a_wheel_with_code_for_another_processor_than_its_name_says_is_refused(
     wants_fast: Workshop, capsys: pytest.CaptureFixture[str], tag: str, options: tuple[str, ...], compiled: bytes

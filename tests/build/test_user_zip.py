@@ -324,10 +324,13 @@ def test_what_is_written_may_not_lie_in_the_folder_that_is_read(
 
 
 def test_an_output_that_is_neither_missing_nor_a_file_is_refused_and_left_alone(
-    workshop: Workshop, capsys: pytest.CaptureFixture[str]
+    workshop: Workshop, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     workshop.output.parent.mkdir()
     os.mkfifo(workshop.output)
+    # With a writer, so that whoever reads it all the same does not wait for one.
+    writer = os.open(workshop.output, os.O_RDWR)
+    request.addfinalizer(lambda: os.close(writer))
 
     for options in ((), ("--check",)):
         assert workshop.build("--no-bytecode", *options) == 2
