@@ -55,10 +55,12 @@ class GroupCommit:
 
     def _plan_some(self, window: Sequence[Work], budget: Budget) -> None:
         """A user's plan may be slow: what is planned is committed before the time for that is used up."""
-        began_ms = budget.remaining_ms()
+        if not budget.allows_commit():
+            return
+        least_ms = budget.remaining_ms() - MAX_PLANNING_MS
         for work in window:
             if work.commit is None and work.reading is Reading.NONE:
-                if began_ms - budget.remaining_ms() > MAX_PLANNING_MS or not budget.allows_commit():
+                if budget.remaining_ms() < least_ms:
                     return
                 self._plan(work)
 

@@ -3,7 +3,7 @@
 Limits and size rules: Amazon DynamoDB Developer Guide, "Constraints", "Item sizes and formats", "Supported data types".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -32,7 +32,7 @@ def to_item(values: Mapping[str, Any]) -> Item:
 def to_attribute_value(value: Any, path: str, depth: int = 1) -> AttributeValue:
     """One value at `path` (its name for messages); sets, bytes and floats are no JSON and are refused."""
     if isinstance(value, str):
-        return {"S": _exact(value)}
+        return {"S": value if type(value) is str else _exact(value)}
     if value is None:
         return {"NULL": True}
     if isinstance(value, bool):
@@ -65,27 +65,31 @@ def check_size(item: Item, what: str) -> int:
     return size
 
 
-def _named(values: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
+def _named(values: Mapping[str, Any], path: str) -> Iterable[tuple[str, Any]]:
+    is_plain = True
+    for name in values:
         if not isinstance(name, str) or not name:
             raise Rejected("attribute-name", f"{path or 'the item'}: an attribute's name is empty, or no text")
-        yield _exact(name), value
+        is_plain = is_plain and type(name) is str
+    return values.items() if is_plain else [(_exact(name), value) for name, value in values.items()]
 
 
 def _exact(text: str) -> str:
     """A plan's own kind of string may say that it is another: what is compared here has to be what is written."""
-    return text if type(text) is str else str.__str__(text)
+    return str.__str__(text)
 
 
 def number_text(value: int | Decimal, path: str) -> str:
     """Raises Rejected `number-out-of-range` for what DynamoDB cannot hold exactly."""
     # Most of them need no look at each digit.
     if isinstance(value, int):
-        value = int(value)
+        if type(value) is not int:
+            value = int(value)
         if -(10**18) < value < 10**18:
             return str(value)
     else:
-        value = Decimal(value)
+        if type(value) is not Decimal:
+            value = Decimal(value)
         text = str(value)
         if len(text) <= MAX_NUMBER_DIGITS and text[-1].isdigit() and "E" not in text and "N" not in text:
             return text if value else "0"
