@@ -78,7 +78,7 @@ def test_a_name_that_is_no_text_is_refused(workshop: Workshop, capsys: pytest.Ca
     try:
         Path(os.fsdecode(os.fsencode(workshop.source) + b"/caf\xe9.py")).write_bytes(b"")
     except OSError:
-        pytest.skip("this disk takes text alone")
+        pytest.skip("this file system has no names but UTF-8, so such a file cannot lie in a folder")
 
     assert "is no name for a file of the zip" in refused(workshop, capsys)
 

@@ -11,14 +11,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.exceptions import ClientError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,10 +25,10 @@ from idempotent_consumer import consumer as consumer_module
 from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Plan, Planner
+from tests.handler.adversary import Mischief, SpoilsCalls, Time
 from tests.handler.support import (
     BURY,
     COMMIT,
-    LEDGER,
     MARK,
     PUBLISH,
     PUT,
@@ -256,10 +255,7 @@ class Law:
 # What goes wrong
 
 
-Mischief = Callable[[Request, Effect], Any]
-
-
-class Adversary:
+class Adversary(SpoilsCalls):
     """Lets a call pass or spoils it, as AWS, the network or the end of the process might."""
 
     def __init__(self, world: World, chance: Random, second_delivery: Callable[[], None] | None) -> None:
@@ -290,24 +286,9 @@ class Adversary:
         choices = [self._let_pass] * 10 + spoiling + favoured * 6
         return self._chance.choice(choices)(request, effect)
 
-    def _let_pass(self, _request: Request, effect: Effect) -> Any:
-        return effect()
-
     def _refuse(self, _request: Request, _effect: Effect) -> Any:
         codes = ["InternalServerError", "ThrottlingException", "TransactionConflictException", "AccessDeniedException"]
         raise self._chance.choice([client_error(code) for code in codes] + [TypeError("of our own")])
-
-    def _lose_answer(self, _request: Request, effect: Effect) -> Any:
-        with suppress(ClientError):  # this answer is lost too
-            effect()
-        raise ConnectionClosedError(endpoint_url="https://aws.example")
-
-    def _die_before(self, _request: Request, _effect: Effect) -> Any:
-        raise Killed
-
-    def _die_after(self, _request: Request, effect: Effect) -> Any:
-        effect()
-        raise Killed
 
     def _deliver_twice(self, _request: Request, effect: Effect) -> Any:
         """A standard queue hands the same messages to another process in the middle of this one."""
@@ -348,15 +329,6 @@ class Adversary:
         without_item = {"Code": reason["Code"]}
         return dict(self._chance.choice([reason, {"Code": "None"}, without_item]))
 
-    def _leave_unprocessed(self, request: Request, effect: Effect) -> Any:
-        keys = request["RequestItems"][LEDGER]["Keys"]
-        left = self._some(keys)
-        others = [key for key in keys if key not in left]
-        answer: dict[str, Any] = {"Responses": {LEDGER: []}}
-        if others:
-            answer = effect(RequestItems={LEDGER: {"Keys": others, "ConsistentRead": True}})
-        return {**answer, "UnprocessedKeys": {LEDGER: {"Keys": left}} if left else {}}
-
     def _publish_some(self, request: Request, effect: Effect) -> Any:
         entries = request["PublishBatchRequestEntries"]
         failed = self._some(entries)
@@ -375,26 +347,8 @@ class Adversary:
         ]
         return {"Responses": responses}
 
-    def _some(self, things: Sequence[Any]) -> list[Any]:
-        return [thing for thing in things if self._chance.random() < 0.5]
-
 
 # The queue and its poller
-
-
-@dataclass
-class Time:
-    """The runtime's context: time is up after a number of calls."""
-
-    world: World
-    calls_left: int
-    _calls_before: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._calls_before = len(self.world.calls)
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 30_000 if len(self.world.calls) - self._calls_before < self.calls_left else 1_000
 
 
 class Play:

@@ -9,17 +9,17 @@ how the consumer works.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from random import Random
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.exceptions import ClientError
 
 from idempotent_consumer import (
     Attr,
@@ -38,6 +38,7 @@ from idempotent_consumer import (
 from idempotent_consumer import consumer as consumer_module
 from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.plan import Action
+from tests.handler.adversary import Mischief, SpoilsCalls, Time
 from tests.handler.plan_model import (
     EXACT,
     Answered,
@@ -93,14 +94,14 @@ def meaning(otherwise: str | None, default: str = "condition-failed") -> Failure
 
 
 @dataclass(frozen=True)
-class Act:
+class Act(ABC):
     """place: the row that it is about. failure: why it cannot be done to this row. result: the row afterwards."""
 
-    def place(self, event_id: str) -> Place:
-        raise NotImplementedError
+    @abstractmethod
+    def place(self, event_id: str) -> Place: ...
 
-    def action(self, event_id: str) -> Action:
-        raise NotImplementedError
+    @abstractmethod
+    def action(self, event_id: str) -> Action: ...
 
     def failure(self, row: Row | None, event_id: str) -> Failure | None:
         return None
@@ -682,10 +683,7 @@ def _without(rows: dict[Place, Row], place: Place) -> dict[Place, Row]:
 # What goes wrong
 
 
-Mischief = Callable[[Request, Effect], Any]
-
-
-class Adversary:
+class Adversary(SpoilsCalls):
     """Lets a call pass or spoils it, as AWS, the network, another process or the end of this one might."""
 
     def __init__(self, world: PlanWorld, chance: Random, second_delivery: Callable[[], None]) -> None:
@@ -723,25 +721,9 @@ class Adversary:
         choices = [self._let_pass] * self._calm + spoiling + favoured * 5
         return self._chance.choice(choices)(request, effect)
 
-    def _let_pass(self, _request: Request, effect: Effect) -> Any:
-        return effect()
-
     def _refuse(self, _request: Request, _effect: Effect) -> Any:
         codes = ["InternalServerError", "ThrottlingException", "TransactionConflictException", "AccessDeniedException"]
         raise self._chance.choice([client_error(code) for code in codes] + [TypeError("of our own")])
-
-    def _lose_answer(self, _request: Request, effect: Effect) -> Any:
-        with suppress(ClientError):  # this answer is lost too
-            effect()
-        raise ConnectionClosedError(endpoint_url="https://aws.example")
-
-    def _die_before(self, _request: Request, _effect: Effect) -> Any:
-        raise Killed
-
-    def _die_after(self, _request: Request, effect: Effect) -> Any:
-        with suppress(ClientError):
-            effect()
-        raise Killed
 
     def _deliver_twice(self, _request: Request, effect: Effect) -> Any:
         """Another process handles what a queue may hand to it, in the middle of this one."""
@@ -783,15 +765,6 @@ class Adversary:
     def _blur(self, reason: dict[str, Any]) -> dict[str, Any]:
         return dict(self._chance.choice([reason, {"Code": "None"}]))
 
-    def _leave_unprocessed(self, request: Request, effect: Effect) -> Any:
-        keys = request["RequestItems"][LEDGER]["Keys"]
-        left = self._some(keys)
-        others = [key for key in keys if key not in left]
-        answer: dict[str, Any] = {"Responses": {LEDGER: []}}
-        if others:
-            answer = effect(RequestItems={LEDGER: {"Keys": others, "ConsistentRead": True}})
-        return {**answer, "UnprocessedKeys": {LEDGER: {"Keys": left}} if left else {}}
-
     def _publish_some(self, request: Request, effect: Effect) -> Any:
         entries = request["PublishBatchRequestEntries"]
         failed = self._some(entries)
@@ -810,26 +783,8 @@ class Adversary:
             ]
         }
 
-    def _some(self, things: Sequence[Any]) -> list[Any]:
-        return [thing for thing in things if self._chance.random() < 0.5]
-
 
 # The queue and its poller
-
-
-@dataclass
-class Time:
-    """The runtime's context: time is up after a number of calls."""
-
-    world: PlanWorld
-    calls_left: int
-    _calls_before: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._calls_before = len(self.world.calls)
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 30_000 if len(self.world.calls) - self._calls_before < self.calls_left else 1_000
 
 
 class Play:

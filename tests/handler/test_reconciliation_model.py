@@ -10,17 +10,16 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from random import Random
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ConnectionClosedError
 
 from idempotent_consumer import backoff, consumer, reconciliation, side_by_side, telemetry
 from idempotent_consumer.commit import is_pending, stored_notification
 from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.reconciler import PendingUnreadable
+from tests.handler.adversary import Mischief, SpoilsCalls
 from tests.handler.pending_model import IndexedWorld, pending_row
 from tests.handler.support import (
     COMMIT,
@@ -188,10 +187,8 @@ class Law:
 
 # What goes wrong
 
-Mischief = Callable[[Request, Effect], Any]
 
-
-class Adversary:
+class Adversary(SpoilsCalls):
     """Lets a call pass or spoils it, as AWS, the network or the end of the process might."""
 
     def __init__(self, chance: Random) -> None:
@@ -218,40 +215,15 @@ class Adversary:
         favoured = [mischief for mischief in spoiling if mischief in self._favourites]
         return self._chance.choice([self._let_pass] * self._calm + spoiling + favoured * 4)(request, effect)
 
-    def _let_pass(self, _request: Request, effect: Effect) -> Any:
-        return effect()
-
     def _refuse(self, _request: Request, _effect: Effect) -> Any:
         codes = ["InternalServerError", "ThrottlingException", "AccessDeniedException"]
         raise self._chance.choice([*map(client_error, codes), FaultOfOurOwn()])
-
-    def _lose_answer(self, _request: Request, effect: Effect) -> Any:
-        with suppress(ClientError):  # this answer is lost too
-            effect()
-        raise ConnectionClosedError(endpoint_url="https://aws.example")
-
-    def _die_before(self, _request: Request, _effect: Effect) -> Any:
-        raise Killed
-
-    def _die_after(self, _request: Request, effect: Effect) -> Any:
-        with suppress(ClientError):
-            effect()
-        raise Killed
 
     def _answer_nothing(self, _request: Request, _effect: Effect) -> Any:
         return {}
 
     def _contend(self, request: Request, _effect: Effect) -> Any:
         raise cancelled(*["TransactionConflict"] * len(request["TransactItems"]))
-
-    def _leave_unprocessed(self, request: Request, effect: Effect) -> Any:
-        keys = request["RequestItems"][LEDGER]["Keys"]
-        left = [key for key in keys if self._chance.random() < 0.5]
-        others = [key for key in keys if key not in left]
-        answer: dict[str, Any] = {"Responses": {LEDGER: []}}
-        if others:
-            answer = effect(RequestItems={LEDGER: {"Keys": others, "ConsistentRead": True}})
-        return {**answer, "UnprocessedKeys": {LEDGER: {"Keys": left}} if left else {}}
 
     def _turn_over(self, _request: Request, effect: Effect) -> Any:
         """Rows come in no order."""

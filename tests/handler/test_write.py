@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Decimal, Inexact, localcontext
 from enum import Enum
 from typing import Any
 
@@ -382,6 +382,12 @@ def test_two_writes_of_one_row_that_only_add_are_one_action() -> None:
 def test_what_is_added_shares_an_action_where_the_sum_of_many_is_exact(number: Any, is_shared: bool) -> None:
     add = Update("stock", {"sku": "A"}, add={"free": number})
     assert (written(add).sharing is not None) is is_shared
+
+
+def test_arithmetic_that_a_user_s_module_has_set_does_not_matter() -> None:
+    with localcontext(prec=3) as context:
+        context.traps[Inexact] = True
+        assert written(Update("stock", {"sku": "A"}, add={"free": Decimal("12345.5")})).sharing == ("free",)
 
 
 @pytest.mark.parametrize(

@@ -60,21 +60,6 @@ def read_reasons(
     return refusals if len(commits) > 1 else [refusals[0] or _UNDECIDED]
 
 
-def _written_by(commit: Commit) -> str:
-    """The error itself does not say which table it is about."""
-    tables = sorted({table for _, table in commit.resources})
-    return f" (it writes to {', '.join(tables)})" if tables else ""
-
-
-def _never(reasons: Reasons) -> set[int]:
-    return {index for index, reason in enumerate(reasons) if reason.get("Code") in _CAN_NEVER_SUCCEED}
-
-
-def _is_shared(failed: Set[int], indexes: Sequence[Sequence[int]]) -> bool:
-    """Whether several events have a part in one of these actions: then it is not said whose is the one that failed."""
-    return any(sum(index in own for own in indexes) > 1 for index in failed)
-
-
 def read_error(commits: Sequence[Commit], code: str, verdict: Verdict) -> list[Refusal | None]:
     """The same for a transaction that failed without reasons; verdict: what `aws.failed_call` makes of the error."""
     refusal: Refusal | None = None
@@ -87,6 +72,21 @@ def read_error(commits: Sequence[Commit], code: str, verdict: Verdict) -> list[R
         is_invalid = code == "ValidationException"
         refusal = Refusal(Next.UNLESS_KNOWN, _refused(code)) if is_invalid else Refusal(Next.SETTLED, verdict)
     return [refusal] * len(commits)
+
+
+def _never(reasons: Reasons) -> set[int]:
+    return {index for index, reason in enumerate(reasons) if reason.get("Code") in _CAN_NEVER_SUCCEED}
+
+
+def _is_shared(failed: Set[int], indexes: Sequence[Sequence[int]]) -> bool:
+    """Whether several events have a part in one of these actions: then it is not said whose is the one that failed."""
+    return any(sum(index in own for own in indexes) > 1 for index in failed)
+
+
+def _written_by(commit: Commit) -> str:
+    """The error itself does not say which table it is about."""
+    tables = sorted({table for _, table in commit.resources})
+    return f" (it writes to {', '.join(tables)})" if tables else ""
 
 
 def _read(commit: Commit, reasons: Reasons) -> Refusal | None:

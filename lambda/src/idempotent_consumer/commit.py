@@ -17,8 +17,9 @@ from idempotent_consumer.write import Write, prepare_write
 PENDING_SHARDS = 16
 _LEDGER_KEY_IS_NEW = "attribute_not_exists(event_id)"
 UNREADABLE = Verdict(Outcome.RETRY, "ledger-row-unreadable", "pending, without a notification")
-# Amazon DynamoDB API Reference, TransactWriteItems: 100 actions, one of them the ledger's, and 4 MB.
-MAX_WRITES = 99
+# Amazon DynamoDB API Reference, TransactWriteItems: 100 actions, one of each event the ledger's, and 4 MB.
+MAX_ACTIONS = 100
+MAX_WRITES = MAX_ACTIONS - 1
 _MAX_BYTES = 4 * 1024 * 1024
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Hashable, Sequence
 
+from idempotent_consumer.commit import MAX_ACTIONS
 from idempotent_consumer.delivery import Reading, Work
 
-# Amazon DynamoDB API Reference, TransactWriteItems: 100 actions, 4 MB, and no two of them on one item.
-MAX_ACTIONS = 100
+# Somewhat below what a transaction takes, since sizes of changes are not exact.
 MAX_BYTES = 4_000_000
 # So many events of two actions each fill a transaction; no more are looked at for one.
 MAX_EVENTS = 50
