@@ -47,7 +47,7 @@ BILLING: dict[str, Any] = {"CONSUMER_NAME": "billing", "LEDGER_TABLE": BILLING_L
 # The three calls that a new event costs.
 COMMIT, PUBLISH, MARK = "TransactWriteItems", "PublishBatch", "BatchExecuteStatement"
 READ, PUT, BURY, HIDE = "BatchGetItem", "PutItem", "SendMessage", "ChangeMessageVisibilityBatch"
-QUERY = "Query"
+QUERY, UPDATE = "Query", "UpdateItem"
 _OPERATIONS = {
     "transact_write_items": COMMIT,
     "batch_get_item": READ,
@@ -57,6 +57,7 @@ _OPERATIONS = {
     "send_message": BURY,
     "change_message_visibility_batch": HIDE,
     "query": QUERY,
+    "update_item": UPDATE,
 }
 
 # No test makes so many; one that does would not end.

@@ -35,6 +35,9 @@ def test_the_answer_to_a_batch_without_failures_is_an_empty_list_and_never_null(
         (Outcome.CONFLICT, "conflict", False, True),
         (Outcome.RETRY, "retry", True, False),
         (Outcome.BLOCKED, "blocked", True, False),
+        (Outcome.COMPLETED, "completed", False, False),
+        (Outcome.FAILED, "failed", False, True),
+        (Outcome.PARKED, "parked", False, True),
     ],
 )
 def test_an_outcome_says_what_becomes_of_the_message(
@@ -43,8 +46,8 @@ def test_an_outcome_says_what_becomes_of_the_message(
     assert (outcome.value, outcome.is_reported, outcome.is_dead) == (name, is_reported, is_dead)
 
 
-def test_there_are_no_outcomes_but_these_nine() -> None:
-    assert len(Outcome) == 9
+def test_there_are_no_outcomes_but_these_twelve() -> None:
+    assert len(Outcome) == 12
 
 
 @pytest.mark.parametrize(

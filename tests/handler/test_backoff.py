@@ -16,10 +16,10 @@ from botocore.parsers import ResponseParserError
 from idempotent_consumer import backoff as backoff_module
 from idempotent_consumer import consumer as consumer_module
 from idempotent_consumer.backoff import hidden_seconds
-from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Plan, Planner
 from idempotent_consumer.settings import Backoff
+from idempotent_consumer.settlement import Misconfigured
 from tests.handler.pending_model import Clock, IndexedWorld
 from tests.handler.support import (
     COMMIT,

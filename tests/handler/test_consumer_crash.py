@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
-from idempotent_consumer.consumer import Misconfigured
+from idempotent_consumer.settlement import Misconfigured
 from tests.handler.support import (
     BURY,
     BUSINESS,

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer import consumer as consumer_module
-from idempotent_consumer import telemetry
-from idempotent_consumer.consumer import Misconfigured
+from idempotent_consumer import intake, telemetry
 from idempotent_consumer.declarative import declarative_planner
 from idempotent_consumer.envelope import open_envelope
 from idempotent_consumer.event import Event, fingerprint
 from idempotent_consumer.plan import Plan
 from idempotent_consumer.settings import Envelope, Settings
+from idempotent_consumer.settlement import Misconfigured
 from tests.handler.support import (
     BURY,
     COMMIT,
@@ -80,7 +79,7 @@ def test_fault_while_opening_the_body_fails_its_record_alone(cloud: Cloud, monke
             raise KeyError("Records")
         return open_envelope(body, envelope)
 
-    monkeypatch.setattr(consumer_module, "open_envelope", faulty)
+    monkeypatch.setattr(intake, "open_envelope", faulty)
     assert cloud.deliver(*ORDERS) == reported("m-2")
     assert cloud.statuses() == {"o-1": "sent", "o-3": "sent"}
 
@@ -403,6 +402,6 @@ def test_fault_while_an_event_is_identified_fails_its_record_alone(
             raise KeyError("id")
         return fingerprint(data, expression)
 
-    monkeypatch.setattr(consumer_module, "fingerprint", faulty)
+    monkeypatch.setattr(intake, "fingerprint", faulty)
     assert cloud.deliver(*ORDERS) == reported("m-2")
     assert cloud.statuses() == {"o-1": "sent", "o-3": "sent"}

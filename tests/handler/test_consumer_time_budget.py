@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer import consumer as consumer_module
+from idempotent_consumer import intake
 from idempotent_consumer.envelope import open_envelope
 from idempotent_consumer.settings import Envelope
 from tests.handler.support import (
@@ -168,7 +168,7 @@ def test_messages_are_not_opened_once_the_time_is_up(cloud: Cloud, monkeypatch: 
         opened.append(body)
         return open_envelope(body, envelope)
 
-    monkeypatch.setattr(consumer_module, "open_envelope", watched)
+    monkeypatch.setattr(intake, "open_envelope", watched)
     batch = [record(f"m-{number}", {"id": f"o-{number}"}) for number in range(200)]
     answer = cloud.deliver(*batch, context=Context(cloud, 12_000, {MARK: 3_000}))
     assert answer == reported(*(f"m-{number}" for number in range(50, 200)))

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 from botocore.parsers import ResponseParserError
 
-from idempotent_consumer.consumer import Misconfigured
+from idempotent_consumer.settlement import Misconfigured
 from tests.handler.support import (
     BURY,
     BUSINESS,

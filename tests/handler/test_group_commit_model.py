@@ -22,9 +22,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from idempotent_consumer import consumer as consumer_module
-from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Plan, Planner
+from idempotent_consumer.settlement import Misconfigured
 from tests.handler.adversary import Mischief, SpoilsCalls, Time
 from tests.handler.support import (
     BURY,

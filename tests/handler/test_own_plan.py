@@ -23,8 +23,8 @@ from idempotent_consumer import (
     Update,
     WriteMode,
 )
-from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.plan import Planner
+from idempotent_consumer.settlement import Misconfigured
 from tests.handler.support import (
     BURY,
     COMMIT,

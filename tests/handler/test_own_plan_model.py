@@ -36,8 +36,8 @@ from idempotent_consumer import (
     WriteMode,
 )
 from idempotent_consumer import consumer as consumer_module
-from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.plan import Action
+from idempotent_consumer.settlement import Misconfigured
 from tests.handler.adversary import Mischief, SpoilsCalls, Time
 from tests.handler.plan_model import (
     EXACT,

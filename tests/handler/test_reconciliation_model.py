@@ -17,8 +17,8 @@ import pytest
 
 from idempotent_consumer import backoff, consumer, reconciliation, side_by_side, telemetry
 from idempotent_consumer.commit import is_pending, stored_notification
-from idempotent_consumer.consumer import Misconfigured
 from idempotent_consumer.reconciler import PendingUnreadable
+from idempotent_consumer.settlement import Misconfigured
 from tests.handler.adversary import Mischief, SpoilsCalls
 from tests.handler.pending_model import IndexedWorld, pending_row
 from tests.handler.support import (

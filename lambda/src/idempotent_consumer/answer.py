@@ -21,6 +21,10 @@ class Outcome(Enum):
     CONFLICT = "conflict"
     RETRY = "retry"
     BLOCKED = "blocked"
+    # Of operations only.
+    COMPLETED = "completed"
+    FAILED = "failed"
+    PARKED = "parked"
 
     @property
     def is_reported(self) -> bool:
@@ -30,8 +34,10 @@ class Outcome(Enum):
     @property
     def is_dead(self) -> bool:
         """The message belongs in the dead-letter queue."""
-        return self in (Outcome.REJECTED, Outcome.CONFLICT)
+        return self in _DEAD
 
+
+_DEAD = (Outcome.REJECTED, Outcome.CONFLICT, Outcome.FAILED, Outcome.PARKED)
 
 # Worth another attempt at once; every other failure waits for the message's next visibility.
 PASSING_REASONS = frozenset({"throttled", "transaction-conflict"})
@@ -44,13 +50,15 @@ class Verdict:
     """An outcome with its reason.
 
     reason: one of the codes in docs/reasons.md. detail: for operators; of a dead event it may name fields of the body.
-    notification: what has still to be published, where the outcome is applied or resumed.
+    notification: what has still to be published, where the outcome is applied or resumed. retry_at_ms: when the message
+    is worth another look, epoch milliseconds; None leaves it to the backoff.
     """
 
     outcome: Outcome
     reason: str = ""
     detail: str = ""
     notification: "RenderedNotification | None" = None
+    retry_at_ms: int | None = None
 
     @property
     def is_misconfigured(self) -> bool:
@@ -62,7 +70,14 @@ class Verdict:
 UNDECIDED = Verdict(Outcome.RETRY, "fault", "its turn never came")
 BLOCKED = Verdict(Outcome.BLOCKED, "group-blocked", "an earlier message of its group is not settled")
 
-_WORST_FIRST = (Outcome.RETRY, Outcome.BLOCKED, Outcome.CONFLICT, Outcome.REJECTED)
+_WORST_FIRST = (
+    Outcome.RETRY,
+    Outcome.BLOCKED,
+    Outcome.PARKED,
+    Outcome.FAILED,
+    Outcome.CONFLICT,
+    Outcome.REJECTED,
+)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

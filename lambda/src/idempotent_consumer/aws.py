@@ -125,6 +125,10 @@ class Budget:
         settling_ms = max(self._slowest_commit_ms, self._slowest_settling_ms)
         return self.remaining_ms() >= LONGEST_CALL_MS + _CLOSING_MS + self._slowest_commit_ms + settling_ms
 
+    def allows_effect(self, effect_ms: int, calls: int) -> bool:
+        """Whether an effect of so many milliseconds, with so many AWS calls around it, ends before that."""
+        return self.remaining_ms() >= effect_ms + calls * LONGEST_CALL_MS + _CLOSING_MS
+
     def observe_commit(self, duration_ms: int) -> None:
         """Publishing and marking are each expected to take what the slowest commit took."""
         self._slowest_commit_ms = max(self._slowest_commit_ms, duration_ms)
@@ -153,17 +157,8 @@ class Clients:
         topic_arn: a topic takes messages in its own Region only, which may be another than the function's. None where
         nothing is published.
         """
-        config = Config(
-            connect_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": SDK_ATTEMPTS},
-            # Costs up to two fifths of a call. The tests check each request against botocore's model instead.
-            parameter_validation=False,
-            # botocore's own is put together anew for each call, a twelfth of it.
-            user_agent=f"idempotent-consumer botocore/{botocore.__version__}",
-        )
-        session = botocore.session.get_session()
-        session.register_component("data_loader", _OwnServicesLoader())
+        config = _config()
+        session = _session()
         session.register("before-call.sns.PublishBatch", _encode_form)
 
         def client(service: str, region: str | None = None, config: Config = config) -> Any:
@@ -179,6 +174,29 @@ class Clients:
             sqs=_MadeOnFirstUse(lambda: client("sqs")),
             sqs_short=_MadeOnFirstUse(lambda: short_client("sqs")),
         )
+
+
+def create_client(service: str, region: str | None = None) -> Any:
+    """A client of a service beside those of `Clients`, with the same limits. region: None for the function's own."""
+    return _session().create_client(service, region_name=region, config=_config())
+
+
+def _config() -> Config:
+    return Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": SDK_ATTEMPTS},
+        # Costs up to two fifths of a call. The tests check each request against botocore's model instead.
+        parameter_validation=False,
+        # botocore's own is put together anew for each call, a twelfth of it.
+        user_agent=f"idempotent-consumer botocore/{botocore.__version__}",
+    )
+
+
+def _session() -> botocore.session.Session:
+    session = botocore.session.get_session()
+    session.register_component("data_loader", _OwnServicesLoader())
+    return session
 
 
 def _encode_form(params: dict[str, Any], **_: Any) -> None:
@@ -207,7 +225,8 @@ class _OwnServicesLoader(Loader):  # type: ignore[misc]
 
     def list_available_services(self, type_name: str) -> list[str]:
         """To load a model, botocore would look through the folders of all 400 services for those it knows."""
-        return ["dynamodb", "sns", "sqs", "sts", "sso", "sso-oidc", "signin"]  # the last ones for credentials
+        own = ["dynamodb", "secretsmanager", "sns", "sqs", "ssm"]
+        return [*own, "sts", "sso", "sso-oidc", "signin"]  # the last ones for credentials
 
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> dict[str, Any]:
         """For each call botocore gathers the tables in it, to find an account in their ARNs: they go by name here."""

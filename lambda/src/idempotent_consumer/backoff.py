@@ -10,7 +10,7 @@ from typing import Any
 from idempotent_consumer import telemetry
 from idempotent_consumer.aws import CALL_ERRORS, Budget, error_code
 from idempotent_consumer.message import Message
-from idempotent_consumer.settings import Backoff
+from idempotent_consumer.settings import MAX_HIDDEN_SECONDS, Backoff
 from idempotent_consumer.side_by_side import SideBySide
 
 # Amazon SQS API Reference, ChangeMessageVisibilityBatch.
@@ -19,13 +19,17 @@ MAX_ENTRIES = 10
 _random = random.SystemRandom()
 
 
-def hidden_seconds(receive_count: int, backoff: Backoff, draw: Callable[[int, int], int] = _random.randint) -> int:
-    """How long a message is hidden from its nth receive on: from the queue's timeout V to V * 2^n, within the cap.
+def drawn_seconds(least: int, count: int, most: int, draw: Callable[[int, int], int] = _random.randint) -> int:
+    """A wait before the next attempt, the longer the more there were: from `least` to `least` * 2^count, within `most`.
 
     draw: gives a whole number between two, both included.
     """
-    most = min(backoff.max_seconds, backoff.visibility_seconds * 2**receive_count)
-    return draw(backoff.visibility_seconds, max(most, backoff.visibility_seconds))
+    return draw(least, max(least, min(most, least * 2**count)))
+
+
+def hidden_seconds(receive_count: int, backoff: Backoff, draw: Callable[[int, int], int] = _random.randint) -> int:
+    """How long a message is hidden from its nth receive on: from the queue's timeout V to V * 2^n, within the cap."""
+    return drawn_seconds(backoff.visibility_seconds, receive_count, backoff.max_seconds, draw)
 
 
 def lasting_seconds(message: Message, now_ms: int, backoff: Backoff) -> int:
@@ -52,35 +56,38 @@ class Postponement:
 
     def __init__(self, sqs: Any, backoff: Backoff | None, side_by_side: SideBySide) -> None:
         self._sqs = sqs
-        # A cap at or below the queue's own timeout is no backoff.
-        self._backoff = backoff if backoff and backoff.max_seconds > backoff.visibility_seconds else None
+        self._backoff = backoff
         self._side_by_side = side_by_side
         # What waits behind a message of its FIFO group comes back with it.
-        self._seconds_of_group: dict[str, int] = {}
+        self._seconds_of_group: dict[str, int | None] = {}
 
-    def postpone(self, messages: Sequence[Message], budget: Budget) -> None:
-        """Hide messages that come back, in the order of the queue, while there is time for it."""
-        if self._backoff is None:
-            return
+    def postpone(self, messages: Sequence[tuple[Message, int | None]], budget: Budget) -> None:
+        """Hide messages that come back, in the order of the queue, while there is time for it.
+
+        With each of them stands when it is worth another look, epoch milliseconds; None leaves that to the backoff.
+        """
         backoff = self._backoff
+        if backoff is None:
+            return
         # SQS counts from its call; the queue's own timeout, and what the plan allows for, count from the receive.
         elapsed = budget.elapsed_ms() // 1000
-        hidden = [(message.receipt_handle, max(0, self._seconds(message, backoff) - elapsed)) for message in messages]
+        hidden = [
+            (message.receipt_handle, max(0, seconds - elapsed))
+            for message, retry_at_ms in messages
+            if (seconds := self._seconds(message, retry_at_ms, elapsed, backoff)) is not None
+        ]
         chunks = [hidden[start : start + MAX_ENTRIES] for start in range(0, len(hidden), MAX_ENTRIES)]
         codes = self._side_by_side.call(lambda chunk: self._hide(backoff.queue_url, chunk, budget), chunks)
         for code in codes:
             telemetry.log_not_postponed(code)
 
-    def _seconds(self, message: Message, backoff: Backoff) -> int:
+    def _seconds(self, message: Message, retry_at_ms: int | None, elapsed: int, backoff: Backoff) -> int | None:
+        """How long it is hidden from its receive on; None keeps the queue's timeout."""
         if message.group is None:
-            return self._draw(message, backoff)
+            return _hidden(message, retry_at_ms, elapsed, backoff)
         if message.group not in self._seconds_of_group:
-            self._seconds_of_group[message.group] = self._draw(message, backoff)
+            self._seconds_of_group[message.group] = _hidden(message, retry_at_ms, elapsed, backoff)
         return self._seconds_of_group[message.group]
-
-    def _draw(self, message: Message, backoff: Backoff) -> int:
-        drawn = hidden_seconds(message.receive_count, backoff)
-        return max(backoff.visibility_seconds, min(drawn, lasting_seconds(message, telemetry.now_ms(), backoff)))
 
     def _hide(self, queue_url: str, hidden: Sequence[tuple[str, int]], budget: Budget) -> dict[str, None]:
         """One call; the codes of what failed."""
@@ -96,3 +103,14 @@ class Postponement:
             self._backoff = None  # a queue that does not answer must not take the time of the messages that follow
             return {error_code(error): None}
         return {str(entry.get("Code", "Unknown")): None for entry in answer.get("Failed", [])}
+
+
+def _hidden(message: Message, retry_at_ms: int | None, elapsed: int, backoff: Backoff) -> int | None:
+    now_ms = telemetry.now_ms()
+    lasting = lasting_seconds(message, now_ms, backoff)
+    if retry_at_ms is not None:
+        wanted = elapsed + max(0, -((now_ms - retry_at_ms) // 1000))
+        return min(wanted, max(lasting, backoff.visibility_seconds), MAX_HIDDEN_SECONDS)
+    if backoff.max_seconds <= backoff.visibility_seconds:  # no backoff
+        return None
+    return max(backoff.visibility_seconds, min(hidden_seconds(message.receive_count, backoff), lasting))

@@ -10,9 +10,9 @@ from decimal import localcontext
 from typing import Any
 
 from idempotent_consumer import telemetry
-from idempotent_consumer.answer import Outcome, Verdict, partial_batch_response
+from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
-from idempotent_consumer.backoff import Postponement, Postponing
+from idempotent_consumer.backoff import Postponing
 from idempotent_consumer.commit import Commit, prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import (
@@ -24,10 +24,10 @@ from idempotent_consumer.delivery import (
     hold_group,
     settle_events,
 )
-from idempotent_consumer.envelope import Data, open_envelope
-from idempotent_consumer.event import Event, fingerprint, read_event_id
-from idempotent_consumer.group_commit import GroupCommit, fault
+from idempotent_consumer.event import Event
+from idempotent_consumer.group_commit import GroupCommit
 from idempotent_consumer.grouping import MAX_EVENTS
+from idempotent_consumer.intake import open_message, rejected
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.outbox import Outbox
@@ -35,17 +35,11 @@ from idempotent_consumer.plan import Plan, Planner
 from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.report import Report, returning_messages
 from idempotent_consumer.settings import Settings
+from idempotent_consumer.settlement import answer, dead_letter, fault, log, postpone
 
 # A large batch goes through all steps part by part. Were it committed as a whole first, a batch that takes longer
 # than the function may would be committed time and again and never published.
 PART = MAX_EVENTS
-
-
-class Misconfigured(RuntimeError):
-    """Nothing of the batch could be settled for want of a right, a resource or a plan that makes sense.
-
-    Failing the invocation returns the whole batch and, unlike a partial response, makes the poller slow down.
-    """
 
 
 class Consumer:
@@ -72,10 +66,10 @@ class Consumer:
         for part in self._parts(read_messages(invocation), budget):
             self._process(part, held, budget)
             returning = returning_messages(part, held)
-            _postpone([delivery.message for delivery in part if delivery.message.id in returning], postponement, budget)
-            self._log(part)
+            postpone([delivery for delivery in part if delivery.message.id in returning], postponement, budget)
+            log(part)
             report.add(part, returning, telemetry.now_ms())
-        return self._answer(report)
+        return answer(report, lambda: self._emit(report))
 
     def _parts(self, messages: Sequence[Message], budget: Budget) -> Iterator[list[Delivery]]:
         """The messages in order, opened while there is time, in parts of 50 events or a little more."""
@@ -84,7 +78,11 @@ class Consumer:
         for message in messages:
             # To open thousands for which no call may be made any more could take the time that the answer needs.
             in_time = budget.allows_call()
-            delivery = self._open(message) if in_time else Delivery(message, [Work(message, None, OUT_OF_TIME)])
+            delivery = (
+                open_message(message, self._settings)
+                if in_time
+                else Delivery(message, [Work(message, None, OUT_OF_TIME)])
+            )
             part.append(delivery)
             events += len(delivery.works)
             if events >= PART:
@@ -92,6 +90,11 @@ class Consumer:
                 part, events = [], 0
         if part:
             yield part
+
+    def _emit(self, report: Report) -> None:
+        telemetry.emit_metrics(
+            self._settings.consumer_name, report.verdicts, report.event_ages_ms, report.receive_counts
+        )
 
     def _process(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> None:
         """All steps for a part of the batch. held: the FIFO groups in which nothing may be touched any more."""
@@ -105,31 +108,7 @@ class Consumer:
         budget.observe_settling(started_ms - budget.remaining_ms())
         settle_events(pending)
         for delivery in deliveries:
-            self._dead_letter(delivery, budget)
-
-    def _open(self, message: Message) -> Delivery:
-        try:
-            events = open_envelope(message.body, self._settings.envelope)
-        except (Rejected, RecursionError) as error:
-            return Delivery(message, [Work(message, None, _rejected(error))])
-        except Exception as error:
-            return Delivery(message, [Work(message, None, fault(error, message))])
-        if not events:
-            return Delivery(message, [Work(message, None, Verdict(Outcome.IGNORED))])
-        return Delivery(message, [self._identify(message, data) for data in events])
-
-    def _identify(self, message: Message, data: Data | Rejected) -> Work:
-        try:
-            if isinstance(data, Rejected):
-                raise data
-            event_id = read_event_id(data, self._settings.event_id)
-            event = Event(event_id, data, fingerprint(data, self._settings.fingerprint), message.group)
-        except (Rejected, RecursionError) as error:
-            return Work(message, None, _rejected(error))
-        except Exception as error:
-            return Work(message, None, fault(error, message))
-        # Received before: most likely the ledger knows it, and a read is cheaper than a transaction that is refused.
-        return Work(message, event, reading=Reading.HELPFUL if message.receive_count > 1 else Reading.NONE)
+            dead_letter(delivery, self._dead_letters, budget)
 
     def _plan(self, work: Work) -> None:
         """Whatever can never succeed is found here, before anything is written."""
@@ -138,9 +117,9 @@ class Consumer:
             with localcontext():  # what a plan sets for its arithmetic ends with it
                 plan = self._planner(work.event)
             work.commit = self._prepare(work.event, plan, work.message)
-        except Rejected as rejected:
+        except Rejected as error:
             # New code must not strand an event that older code has committed: its ledger row decides.
-            work.reading, work.if_unknown = Reading.NEEDED, _rejected(rejected)
+            work.reading, work.if_unknown = Reading.NEEDED, rejected(error)
         except InvalidPlan as error:
             work.verdict = Verdict(Outcome.RETRY, "plan-invalid", str(error))
         except KeyboardInterrupt:
@@ -161,7 +140,7 @@ class Consumer:
             while waiting := self._in_turn(deliveries, held, budget):
                 self._group_commit.advance(waiting, budget)
             for delivery in deliveries:
-                self._dead_letter(delivery, budget)
+                dead_letter(delivery, self._dead_letters, budget)
             annotations.update(Counter(work.verdict.outcome.value for d in deliveries for work in d.works))
 
     def _in_turn(self, deliveries: Sequence[Delivery], held: set[str], budget: Budget) -> list[Work]:
@@ -189,7 +168,7 @@ class Consumer:
                 if delivery.has_failed and group in waiting:
                     failed.add(group)
                 elif delivery.has_failed:
-                    self._dead_letter(delivery, budget)
+                    dead_letter(delivery, self._dead_letters, budget)
                     hold_group(blocked, delivery)
         return turn
 
@@ -214,36 +193,6 @@ class Consumer:
             annotations.update(marked=len(pending) - len(failures), failed=len(failures))
         fail_events(pending, failures)
 
-    def _dead_letter(self, delivery: Delivery, budget: Budget) -> None:
-        """Send a message that can never succeed to the dead-letter queue, once none of its events is under way."""
-        if delivery.is_dead_lettered or delivery.is_under_way or not delivery.verdict.outcome.is_dead:
-            return
-        try:
-            failure = self._dead_letters.send(delivery.message, delivery.verdict.reason, delivery.detail, budget)
-        except Exception as error:
-            failure = fault(error, delivery.message)
-        telemetry.log_verdict(delivery.message.id, delivery.event_id, delivery.verdict)
-        delivery.is_dead_lettered = failure is None
-        for work in delivery.works:
-            if work.verdict.outcome.is_dead:
-                work.verdict = failure or work.verdict
-
-    def _log(self, deliveries: Sequence[Delivery]) -> None:
-        for work in (work for delivery in deliveries for work in delivery.distinct):
-            if work.verdict.reason and not work.verdict.outcome.is_dead:  # dead letters are logged as they are sent
-                telemetry.log_verdict(work.message.id, work.event_id, work.verdict)
-
-    def _answer(self, report: Report) -> dict[str, Any]:
-        try:
-            telemetry.emit_metrics(
-                self._settings.consumer_name, report.verdicts, report.event_ages_ms, report.receive_counts
-            )
-        except Exception as error:  # must not bring back what has been settled
-            telemetry.log_fault("", error)
-        if report.is_misconfigured:
-            raise Misconfigured("nothing of the batch could be settled: the log names what was refused")
-        return partial_batch_response(report.returning)
-
 
 def _guarded(call: Callable[[], dict[str, Verdict]], pending: Mapping[str, Sequence[Work]]) -> dict[str, Verdict]:
     """The failures by event id; a fault of our own fails all of them, and nothing else."""
@@ -251,16 +200,3 @@ def _guarded(call: Callable[[], dict[str, Verdict]], pending: Mapping[str, Seque
         return call()
     except Exception as error:
         return {event_id: fault(error, works[0].message) for event_id, works in pending.items()}
-
-
-def _postpone(messages: Sequence[Message], postponement: Postponement, budget: Budget) -> None:
-    try:
-        postponement.postpone(messages, budget)
-    except Exception as error:  # they come back all the same
-        telemetry.log_fault("", error)
-
-
-def _rejected(error: Rejected | RecursionError) -> Verdict:
-    if isinstance(error, Rejected):
-        return Verdict(Outcome.REJECTED, str(error.reason), str(error.detail))
-    return Verdict(Outcome.REJECTED, "nested-too-deep", "the body is nested too deep to be processed")

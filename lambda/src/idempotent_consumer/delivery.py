@@ -84,6 +84,12 @@ class Delivery:
         return list(first.values())
 
     @property
+    def retry_at_ms(self) -> int | None:
+        """When it is worth another look, epoch milliseconds: once all its events are, which are tried together."""
+        times = [work.verdict.retry_at_ms for work in self.works if work.verdict.retry_at_ms is not None]
+        return max(times, default=None)
+
+    @property
     def undecided(self) -> list[Work]:
         return [work for work in self.works if not work.is_decided]
 

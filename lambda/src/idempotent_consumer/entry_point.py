@@ -1,4 +1,4 @@
-"""From a plan to the function that Lambda calls."""
+"""From a plan, or an effect, to the function that Lambda calls."""
 
 import gc
 import os
@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from idempotent_consumer.effect import Effect, Prepare, Reconcile
 from idempotent_consumer.plan import Planner
 
 # What talks to AWS is imported once it is needed: a plan can be imported, checked and tested without the SDKs.
 if TYPE_CHECKING:
     from idempotent_consumer.aws import LambdaContext
     from idempotent_consumer.consumer import Consumer
+    from idempotent_consumer.operation import OperationConsumer
 
 LambdaHandler = Callable[[Any, "LambdaContext"], dict[str, Any]]
 
@@ -28,16 +30,38 @@ def pipeline(plan: Planner) -> LambdaHandler:
     """
     if not callable(plan):
         raise TypeError(f"pipeline takes the plan function itself, not {type(plan).__name__}")
-    consumer: Consumer | None = None
+    return _handler(lambda: _connect(plan))
+
+
+def operation(effect: Effect, reconcile: Reconcile | None = None, *, prepare: Prepare | None = None) -> LambdaHandler:
+    """A Lambda handler that applies `effect` to each event of its SQS messages: outside the database, and at most once
+    where nobody can tell whether it was applied.
+
+    effect: gets the event and its idempotency key, which is the same for all attempts at it; returns a JSON value to be
+    stored. It raises `Retryable` or `Final` where it was certainly not applied; whatever else it raises is taken for an
+    outcome that nobody knows. It is stopped after the operation's `effect_timeout_seconds`. reconcile: asks the
+    provider whether it was applied, needed with `uncertain = "reconcile"`. prepare: makes ready what effects need,
+    before any is claimed; what it raises `Retryable` for is no attempt.
+
+    Made and raising as `pipeline`.
+    """
+    for name, function in (("effect", effect), ("reconcile", reconcile), ("prepare", prepare)):
+        if not callable(function) and not (function is None and name != "effect"):
+            raise TypeError(f"operation takes the {name} function itself, not {type(function).__name__}")
+    return _handler(lambda: _connect_operation(effect, reconcile, prepare))
+
+
+def _handler(connect: Callable[[], "Consumer | OperationConsumer"]) -> LambdaHandler:
+    consumer: Consumer | OperationConsumer | None = None
 
     def handle(invocation: Any, context: "LambdaContext") -> dict[str, Any]:
         nonlocal consumer
-        consumer = consumer or _connect(plan)
+        consumer = consumer or connect()
         return consumer.handle(invocation, context)
 
     if is_inside_lambda():
         with uncollected():
-            consumer = _connect(plan)
+            consumer = connect()
     return handle
 
 
@@ -63,3 +87,12 @@ def _connect(plan: Planner) -> "Consumer":
 
     settings = Settings.from_environment(os.environ)
     return Consumer(settings, Clients.create(settings.topic_arn), plan)
+
+
+def _connect_operation(effect: Effect, reconcile: Reconcile | None, prepare: Prepare | None) -> "OperationConsumer":
+    from idempotent_consumer.aws import Clients
+    from idempotent_consumer.operation import Operation, OperationConsumer
+    from idempotent_consumer.operation_settings import OperationSettings
+
+    settings = OperationSettings.from_environment(os.environ)
+    return OperationConsumer(settings, Clients.create(), Operation(effect, reconcile, prepare))

@@ -6,7 +6,7 @@ the largest transaction that it may share smaller.
 
 from collections.abc import Callable, Sequence
 
-from idempotent_consumer import aws, telemetry
+from idempotent_consumer import aws
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import ATTEMPTS, OUT_OF_TIME, Budget
 from idempotent_consumer.cancellation import Next, Refusal
@@ -14,7 +14,7 @@ from idempotent_consumer.commit import Commit, judge_ledger_row
 from idempotent_consumer.delivery import Reading, Work
 from idempotent_consumer.grouping import MAX_EVENTS, next_group, smaller_group
 from idempotent_consumer.ledger import Ledger
-from idempotent_consumer.message import Message
+from idempotent_consumer.settlement import fault
 
 # A row that has not arrived yet may be one that a neighbour writes; longer than that the message waits in the queue.
 AWAITING_ATTEMPTS = 2
@@ -120,12 +120,6 @@ class GroupCommit:
         budget.observe_commit(started_ms - budget.remaining_ms())
         for work, commit in zip(group, commits, strict=True):
             work.verdict = Verdict(Outcome.APPLIED, notification=commit.notification)
-
-
-def fault(error: BaseException, message: Message) -> Verdict:
-    """The verdict on an event that met a fault of our own, which is logged."""
-    telemetry.log_fault(message.id, error)
-    return Verdict(Outcome.RETRY, "fault", type(error).__name__)
 
 
 def _regroup(group: Sequence[Work], refusals: Sequence[Refusal | None]) -> None:

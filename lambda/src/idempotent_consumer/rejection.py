@@ -5,6 +5,11 @@ from idempotent_consumer.message import REFUSED_CHARACTER
 _MAX_REASON = 256
 
 
+def short_reason(reason: object, default: str) -> str:
+    """A reason as a dead letter can carry it: at most 256 characters that SQS takes; `default` for a blank one."""
+    return REFUSED_CHARACTER.sub("?", str(reason)).strip()[:_MAX_REASON] or default
+
+
 class Rejected(Exception):
     """The event can never succeed, whatever is tried: it belongs in the dead-letter queue.
 
@@ -30,8 +35,7 @@ class Reject(Rejected):
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        text = REFUSED_CHARACTER.sub("?", str(reason)).strip()[:_MAX_REASON]
-        super().__init__(text or "rejected", str(detail))
+        super().__init__(short_reason(reason, "rejected"), str(detail))
 
 
 class InvalidPlan(ValueError):

@@ -43,7 +43,7 @@ class WriteMode(Enum):
     NEWER = "newer"
 
 
-_DEFAULT_ID = {
+DEFAULT_ID = {
     Envelope.RAW: "id",
     Envelope.SNS: "id",
     Envelope.EVENTBRIDGE: "id",
@@ -51,7 +51,7 @@ _DEFAULT_ID = {
 }
 
 # A replay from an EventBridge archive adds `replay-name` to the event, which is still the same event.
-_DEFAULT_FINGERPRINT = {
+DEFAULT_FINGERPRINT = {
     Envelope.RAW: "@",
     Envelope.SNS: "@",
     Envelope.EVENTBRIDGE: '[source, "detail-type", detail]',
@@ -108,7 +108,7 @@ class Settings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
         """Raises SettingsError on the first variable that is missing or wrong."""
-        read = _Reader(environment)
+        read = Reader(environment)
         envelope = read.choice("EVENT_ENVELOPE", Envelope, "raw")
         write_mode = read.choice("EVENT_WRITE_MODE", WriteMode, "insert")
         version = read.expression("EVENT_VERSION") if "EVENT_VERSION" in environment else None
@@ -122,11 +122,11 @@ class Settings:
             range_key=read.key("BUSINESS_RANGE_KEY") if "BUSINESS_RANGE_KEY" in environment else None,
             ttl_window_seconds=read.ttl_window_seconds(),
             envelope=envelope,
-            event_id=read.expression("EVENT_ID", _DEFAULT_ID[envelope]),
+            event_id=read.expression("EVENT_ID", DEFAULT_ID[envelope]),
             item=read.expression("EVENT_ITEM", "@"),
             version=version,
             write_mode=write_mode,
-            fingerprint=read.expression("EVENT_FINGERPRINT", _DEFAULT_FINGERPRINT[envelope]),
+            fingerprint=read.expression("EVENT_FINGERPRINT", DEFAULT_FINGERPRINT[envelope]),
             topic_arn=read.topic_arn(),
             message=read.expression("NOTIFICATION_MESSAGE", "@"),
             attributes=read.attributes("NOTIFICATION_ATTRIBUTES"),
@@ -149,7 +149,7 @@ class ReconcilerSettings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "ReconcilerSettings":
         """Raises SettingsError on the first variable that is missing or wrong."""
-        read = _Reader(environment)
+        read = Reader(environment)
         return cls(
             consumer_name=read.text("CONSUMER_NAME"),
             ledger_table=read.text("LEDGER_TABLE"),
@@ -159,7 +159,9 @@ class ReconcilerSettings:
         )
 
 
-class _Reader:
+class Reader:
+    """Reads one variable after the other; each method raises SettingsError, naming the variable and the rule."""
+
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 

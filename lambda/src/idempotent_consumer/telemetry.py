@@ -33,6 +33,18 @@ METRIC_OF_OUTCOME = {
     Outcome.BLOCKED: "Blocked",
 }
 
+METRIC_OF_OPERATION = {
+    Outcome.COMPLETED: "Completed",
+    Outcome.DUPLICATE: "Duplicates",
+    Outcome.IGNORED: "Ignored",
+    Outcome.REJECTED: "Rejected",
+    Outcome.CONFLICT: "Conflicts",
+    Outcome.FAILED: "Failed",
+    Outcome.PARKED: "OutcomeUnknown",
+    Outcome.RETRY: "Retries",
+    Outcome.BLOCKED: "Blocked",
+}
+
 _logger = logging.getLogger("idempotent_consumer")
 # Outside Lambda there is no segment to add to, and the SDK would say so at each step.
 xray_recorder.configure(context_missing="IGNORE_ERROR")
@@ -66,7 +78,7 @@ def log_verdict(message_id: str, event_id: str | None, verdict: Verdict) -> None
     level = logging.WARNING
     if verdict.is_misconfigured:
         level = logging.ERROR
-    elif verdict.outcome in (Outcome.DUPLICATE, Outcome.SUPERSEDED):
+    elif verdict.outcome in (Outcome.DUPLICATE, Outcome.SUPERSEDED, Outcome.COMPLETED):
         level = logging.INFO
     elif verdict.outcome is Outcome.BLOCKED:  # its group's first failure is logged as the cause
         level = logging.DEBUG
@@ -117,19 +129,20 @@ def emit_metrics(
 
     The line carries a level, because Lambda's JSON log format filters printed lines by it.
     """
-    verdicts = list(verdicts)
-    counts = Counter(METRIC_OF_OUTCOME[verdict.outcome] for verdict in verdicts)
-    values: dict[str, Any] = {name: counts[name] for name in METRIC_OF_OUTCOME.values()}
-    values["Misconfigured"] = sum(verdict.is_misconfigured for verdict in verdicts)
-    metrics = [{"Name": name, "Unit": "Count"} for name in values]
-    for name, unit, sample in (
-        ("EventAge", "Milliseconds", event_ages_ms),
-        ("ReceiveCount", "Count", receive_counts),
-    ):
-        if sample:
-            values[name] = spread(sample)
-            metrics.append({"Name": name, "Unit": unit})
-    print(json.dumps(_line(consumer_name, metrics, values), separators=(",", ":")))
+    _emit(consumer_name, METRIC_OF_OUTCOME, verdicts, {}, event_ages_ms, receive_counts)
+
+
+def emit_operations(
+    consumer_name: str,
+    verdicts: Iterable[Verdict],
+    claimed: int,
+    stale: int,
+    event_ages_ms: Sequence[int],
+    receive_counts: Sequence[int],
+) -> None:
+    """The same for an operation. claimed: attempts begun. stale: attempts found without a worker and an outcome."""
+    own = {"Claimed": claimed, "InProgressStale": stale}
+    _emit(consumer_name, METRIC_OF_OPERATION, verdicts, own, event_ages_ms, receive_counts)
 
 
 def emit_reconciliation(consumer_name: str, run: "Reconciliation", now_ms: int) -> None:
@@ -152,6 +165,30 @@ def spread(values: Sequence[int]) -> list[int]:
     if len(ordered) <= MAX_VALUES:
         return ordered
     return [ordered[index * (len(ordered) - 1) // (MAX_VALUES - 1)] for index in range(MAX_VALUES)]
+
+
+def _emit(
+    consumer_name: str,
+    metric_of_outcome: Mapping[Outcome, str],
+    verdicts: Iterable[Verdict],
+    own: Mapping[str, int],
+    event_ages_ms: Sequence[int],
+    receive_counts: Sequence[int],
+) -> None:
+    verdicts = list(verdicts)
+    counts = Counter(metric_of_outcome[verdict.outcome] for verdict in verdicts)
+    values: dict[str, Any] = {name: counts[name] for name in metric_of_outcome.values()}
+    values["Misconfigured"] = sum(verdict.is_misconfigured for verdict in verdicts)
+    values.update(own)
+    metrics = [{"Name": name, "Unit": "Count"} for name in values]
+    for name, unit, sample in (
+        ("EventAge", "Milliseconds", event_ages_ms),
+        ("ReceiveCount", "Count", receive_counts),
+    ):
+        if sample:
+            values[name] = spread(sample)
+            metrics.append({"Name": name, "Unit": unit})
+    print(json.dumps(_line(consumer_name, metrics, values), separators=(",", ":")))
 
 
 def _line(consumer_name: str, metrics: list[dict[str, str]], values: dict[str, Any]) -> dict[str, Any]:

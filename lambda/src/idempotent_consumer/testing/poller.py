@@ -9,11 +9,12 @@ from unittest.mock import patch
 
 from idempotent_consumer import aws, side_by_side, telemetry
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.consumer import Consumer, Misconfigured
+from idempotent_consumer.consumer import Consumer
 from idempotent_consumer.delivery import Delivery
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Planner
 from idempotent_consumer.settings import Settings
+from idempotent_consumer.settlement import Misconfigured
 from idempotent_consumer.testing.cloud import Cloud
 from idempotent_consumer.testing.events import Message
 from idempotent_consumer.testing.faults import Killed

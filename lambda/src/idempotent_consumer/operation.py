@@ -1,0 +1,315 @@
+"""The order of steps of an operation: claim, run the effect, record what became of it.
+
+A process may die between any two lines here. Its claim then has no worker, and once the lease is over nobody knows
+whether the effect was applied: what may be done about that is the consumer's policy (`claim_decision`).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from idempotent_consumer import telemetry
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
+from idempotent_consumer.backoff import Postponing, drawn_seconds
+from idempotent_consumer.claim import Claim, ClaimFailed, Claims
+from idempotent_consumer.claim_decision import (
+    OUTCOME_UNKNOWN,
+    Next,
+    Step,
+    decide,
+    doubt,
+    exhausted,
+    give_up_or,
+    last_failure,
+    parked,
+)
+from idempotent_consumer.claim_resolution import CLOCK_SKEW_MS
+from idempotent_consumer.claim_row import Row, StoredResult
+from idempotent_consumer.dead_letter import DeadLetterQueue
+from idempotent_consumer.delivery import Delivery, Work, hold_group
+from idempotent_consumer.effect import (
+    Applied,
+    Effect,
+    EffectFailed,
+    Final,
+    NotApplied,
+    Prepare,
+    Reconcile,
+    Retryable,
+    Uncertain,
+    Unknown,
+)
+from idempotent_consumer.event import Event
+from idempotent_consumer.intake import open_message
+from idempotent_consumer.message import Message, read_messages
+from idempotent_consumer.operation_settings import MAX_RETRY_SECONDS, OperationSettings, WhenUncertain
+from idempotent_consumer.report import Report, returning_messages
+from idempotent_consumer.settings import SettingsError
+from idempotent_consumer.settlement import answer, dead_letter, fault, log, postpone
+from idempotent_consumer.time_limit import TimeIsUp, time_limit
+
+# How often a row may change under a worker before it leaves the event to the next delivery.
+_LOOKS = 4
+_CHANGING = Verdict(Outcome.RETRY, "claim-contended", "other workers kept changing the row")
+_CLAIM_LOST = Verdict(
+    Outcome.RETRY, "claim-lost", "the lease ended, or a person decided, before the outcome was recorded"
+)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A user's code. prepare: makes ready what each effect needs, raising Retryable; no attempt is counted for it."""
+
+    effect: Effect
+    reconcile: Reconcile | None = None
+    prepare: Prepare | None = None
+
+
+@dataclass(slots=True)
+class _Invocation:
+    """What an invocation has done so far. claimed, stale: as `telemetry.emit_operations` counts them."""
+
+    budget: Budget
+    held: set[str] = field(default_factory=set)
+    claimed: int = 0
+    stale: int = 0
+
+
+class OperationConsumer:
+    """Processes SQS messages by an effect outside the database.
+
+    Raises SettingsError where the policy is to ask the provider, and `operation` has no way to ask.
+    """
+
+    def __init__(self, settings: OperationSettings, clients: Clients, operation: Operation) -> None:
+        if settings.uncertain is WhenUncertain.RECONCILE and operation.reconcile is None:
+            raise SettingsError("OPERATION_UNCERTAIN is reconcile, but the operation has no reconcile function")
+        self._settings = settings
+        self._operation = operation
+        self._claims = Claims(clients.dynamodb, settings, telemetry.now_ms)
+        self._dead_letters = DeadLetterQueue(clients.sqs, settings.dead_letter_queue_url)
+        self._postponing = Postponing(clients.sqs_short, settings.backoff)
+
+    def handle(self, invocation: Any, context: LambdaContext) -> dict[str, Any]:
+        """Process one invocation, event by event; returns the partial batch response.
+
+        Raises UnexpectedInvocation when these are no SQS records, Misconfigured when nothing could be settled,
+        SettingsError where the lease does not outlast the invocation.
+        """
+        run = _Invocation(Budget(context))
+        self._check_lease(run.budget)
+        report = Report()
+        held: set[str] = set()
+        deliveries = [self._process(message, run) for message in read_messages(invocation)]
+        returning = returning_messages(deliveries, held)
+        coming_back = [delivery for delivery in deliveries if delivery.message.id in returning]
+        postpone(coming_back, self._postponing.begin(), run.budget)
+        log(deliveries)
+        report.add(deliveries, returning, telemetry.now_ms())
+        return answer(report, lambda: self._emit(report, run))
+
+    def _check_lease(self, budget: Budget) -> None:
+        """The plan sees to it. Somebody may have changed the function since: then a worker could outlive its lease."""
+        least_ms = budget.remaining_ms() + CLOCK_SKEW_MS
+        if self._settings.lease_ms < least_ms:
+            raise SettingsError(
+                f"OPERATION_LEASE_MS is {self._settings.lease_ms}, below {least_ms}: its time and two minutes"
+            )
+
+    def _emit(self, report: Report, run: _Invocation) -> None:
+        telemetry.emit_operations(
+            self._settings.consumer_name,
+            report.verdicts,
+            run.claimed,
+            run.stale,
+            report.event_ages_ms,
+            report.receive_counts,
+        )
+
+    def _process(self, message: Message, run: _Invocation) -> Delivery:
+        """All steps for one message. On FIFO nothing is touched behind one of its group that is not settled."""
+        if not run.budget.allows_call():
+            return Delivery(message, [Work(message, None, OUT_OF_TIME)])
+        delivery = open_message(message, self._settings)
+        if message.group in run.held:
+            delivery.block()
+        for work in delivery.undecided:
+            if message.group is not None:
+                delivery.block_after_failure()
+            if not work.is_decided and work.event is not None:
+                work.verdict = self._settle(work.event, message, run)
+        dead_letter(delivery, self._dead_letters, run.budget)
+        hold_group(run.held, delivery)
+        return delivery
+
+    def _settle(self, event: Event, message: Message, run: _Invocation) -> Verdict:
+        try:
+            return self._prepare() or self._operate(event, message, run)
+        except ClaimFailed as failure:
+            return failure.verdict
+        except Exception as error:
+            return fault(error, message)
+
+    def _prepare(self) -> Verdict | None:
+        if self._operation.prepare is None:
+            return None
+        try:
+            self._operation.prepare()
+        except Retryable as error:
+            return Verdict(Outcome.RETRY, error.reason)
+        return None
+
+    def _operate(self, event: Event, message: Message, run: _Invocation) -> Verdict:
+        """Claim the event and run its effect, or do what its row says. Raises ClaimFailed."""
+        if not self._has_time(run):
+            return OUT_OF_TIME
+        with telemetry.phase("claim"):
+            standing = self._claims.claim(event.id, event.fingerprint, message.id, run.budget)
+        for _ in range(_LOOKS):
+            if isinstance(standing, Claim):
+                return self._attempt(standing, event, message, run)
+            if standing.is_stale(telemetry.now_ms()):
+                run.stale += 1
+            step = decide(standing, event.fingerprint, telemetry.now_ms(), self._settings)
+            outcome = self._advance(step, standing, event, message, run) if isinstance(step, Step) else step
+            if isinstance(outcome, Verdict):
+                return outcome
+            standing = outcome
+        return _CHANGING
+
+    def _has_time(self, run: _Invocation) -> bool:
+        """Whether claiming, the effect at its slowest, and recording its outcome fit into the invocation."""
+        return run.budget.allows_effect(self._settings.effect_timeout_ms, calls=2)
+
+    def _advance(self, step: Step, row: Row, event: Event, message: Message, run: _Invocation) -> Verdict | Claim | Row:
+        """Do what a row asks for: a verdict, the claim of another attempt, or the row that has changed meanwhile."""
+        if step.next is Next.ASK:
+            return self._ask(row, event, message, run)
+        if step.next is Next.TAKE:
+            if not self._has_time(run):
+                return OUT_OF_TIME
+            is_uncertain = row.is_stale(telemetry.now_ms())
+            return self._claims.take(row, message.id, run.budget, is_uncertain=is_uncertain)
+        if step.next is Next.PARK:
+            changed = self._claims.park(row, step.reason, step.detail, run.budget)
+            return changed or parked(row, step.detail)
+        changed = self._claims.fail(row, step.reason, step.detail, run.budget)
+        return changed or Verdict(Outcome.FAILED, step.reason, step.detail)
+
+    def _ask(self, row: Row, event: Event, message: Message, run: _Invocation) -> Verdict | Claim | Row:
+        """Ask the provider what became of an attempt that has no worker any more."""
+        if not self._has_time(run):
+            return OUT_OF_TIME
+        said = self._reconcile(row, event, message)
+        if isinstance(said, Applied):
+            return self._complete(row, said.result, run) or _CHANGING
+        now_ms = telemetry.now_ms()
+        if isinstance(said, NotApplied):
+            step = give_up_or(Next.TAKE, row, now_ms, self._settings)
+            if step.next is Next.GIVE_UP:
+                return self._advance(step, row, event, message, run)
+            if self._has_time(run):
+                return self._claims.take(row, message.id, run.budget)
+            # Remembered, or a delivery that has time for the question alone would ask for ever.
+            changed = self._claims.fail_for_now(row, "not-applied", "as the provider says", now_ms, run.budget)
+            return changed or OUT_OF_TIME
+        is_last = message.receive_count >= self._settings.backoff.max_receives
+        if is_last or now_ms - row.since_ms >= self._settings.max_age_ms:
+            why = f"the provider cannot tell; {doubt(row)}"
+            return self._advance(Step(Next.PARK, OUTCOME_UNKNOWN, why), row, event, message, run)
+        return Verdict(Outcome.RETRY, "provider-cannot-tell", "the provider is asked again later")
+
+    def _reconcile(self, row: Row, event: Event, message: Message) -> Applied | NotApplied | Unknown:
+        assert self._operation.reconcile is not None
+        try:
+            with telemetry.phase("reconcile"), time_limit(self._settings.effect_timeout_ms / 1000):
+                said: Any = self._operation.reconcile(event, row.idempotency_key)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a user's code raises, the provider has not said anything
+            telemetry.log_fault(message.id, error)
+            return Unknown()
+        if isinstance(said, Applied | NotApplied | Unknown):
+            return said
+        telemetry.log_fault(message.id, TypeError(f"reconcile returned {type(said).__name__}"))
+        return Unknown()
+
+    def _attempt(self, claim: Claim, event: Event, message: Message, run: _Invocation) -> Verdict:
+        """Run the effect, if it ends within the lease and the invocation, and record its outcome."""
+        run.claimed += 1
+        ends_ms = telemetry.now_ms() + self._settings.effect_timeout_ms
+        if ends_ms > claim.lease_until_ms or not run.budget.allows_effect(self._settings.effect_timeout_ms, calls=1):
+            self._claims.release(claim, run.budget)
+            return OUT_OF_TIME
+        try:
+            with telemetry.phase("effect"), time_limit(self._settings.effect_timeout_ms / 1000):
+                result = self._operation.effect(event, claim.idempotency_key)
+        except KeyboardInterrupt:
+            raise
+        except EffectFailed as error:
+            return self._failed(claim, error, run)
+        except BaseException as error:  # whatever else a user's code raises says nothing about the effect
+            if not isinstance(error, Uncertain):
+                telemetry.log_fault(message.id, error)
+            return self._doubted(claim, *_why(error), run)
+        return self._complete(claim, result, run) or _CLAIM_LOST
+
+    def _complete(self, standing: Claim | Row, result: Any, run: _Invocation) -> Verdict | None:
+        """Record that it was applied; None where that is refused."""
+        stored = StoredResult.of(result)
+        with telemetry.phase("record"):
+            changed = self._claims.complete(standing, stored, run.budget)
+        return None if changed else Verdict(Outcome.COMPLETED, stored.problem)
+
+    def _failed(self, claim: Claim, error: EffectFailed, run: _Invocation) -> Verdict:
+        """This attempt was certainly not applied."""
+        if claim.is_uncertain:  # which says nothing about the attempt before
+            return self._doubted(claim, error.reason, error.detail, run, error)
+        if isinstance(error, Final):
+            changed = self._claims.fail(claim, error.reason, error.detail, run.budget)
+            return _CLAIM_LOST if changed else Verdict(Outcome.FAILED, error.reason, error.detail)
+        retry_at_ms = self._retry_at_ms(claim, _after_seconds(error))
+        limit = exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
+        if limit:
+            detail = last_failure(claim.tries, error.reason, error.detail)
+            changed = self._claims.fail(claim, limit, detail, run.budget)
+            return _CLAIM_LOST if changed else Verdict(Outcome.FAILED, limit, detail)
+        changed = self._claims.fail_for_now(claim, error.reason, error.detail, retry_at_ms, run.budget)
+        return _CLAIM_LOST if changed else Verdict(Outcome.RETRY, error.reason, retry_at_ms=retry_at_ms)
+
+    def _doubted(
+        self, claim: Claim, reason: str, detail: str, run: _Invocation, failure: EffectFailed | None = None
+    ) -> Verdict:
+        """Nobody knows whether it was applied. failure: what this attempt, which itself was not, ended with."""
+        policy = self._settings.uncertain
+        retry_at_ms = self._retry_at_ms(claim, _after_seconds(failure))
+        is_over = isinstance(failure, Final) or exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
+        if policy is WhenUncertain.PARK or (policy is WhenUncertain.PROVIDER_KEY and is_over):
+            why = last_failure(claim.tries, reason, detail)
+            changed = self._claims.park(claim, OUTCOME_UNKNOWN, why, run.budget)
+            return _CLAIM_LOST if changed else parked(claim, why)
+        if policy is WhenUncertain.PROVIDER_KEY:
+            changed = self._claims.doubt(claim, reason, detail, retry_at_ms, run.budget)
+            return _CLAIM_LOST if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)
+        changed = self._claims.doubt(claim, reason, detail, None, run.budget)
+        settled_ms = claim.lease_until_ms + self._settings.settle_ms
+        return _CLAIM_LOST if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=settled_ms)
+
+    def _retry_at_ms(self, claim: Claim, after_seconds: float | None) -> int:
+        if after_seconds is None:
+            most = max(self._settings.backoff.max_seconds, self._settings.retry_seconds)
+            after_seconds = drawn_seconds(self._settings.retry_seconds, claim.tries, most)
+        return telemetry.now_ms() + int(min(max(after_seconds, 0), MAX_RETRY_SECONDS) * 1000)
+
+
+def _why(error: BaseException) -> tuple[str, str]:
+    """The reason and detail of an outcome that nobody knows. The text of a foreign exception may quote anything."""
+    if isinstance(error, Uncertain):
+        return error.reason, error.detail
+    if isinstance(error, TimeIsUp):
+        return "effect-timed-out", ""
+    return "effect-raised", type(error).__name__
+
+
+def _after_seconds(error: EffectFailed | None) -> float | None:
+    return error.after_seconds if isinstance(error, Retryable) else None
