@@ -23,6 +23,11 @@ from idempotent_consumer_build.problem import CannotBuild
 # The function's default runtime, and that of the zip that ships with the module.
 RUNTIME_PYTHON = "3.13"
 
+# Its bytecode goes without docstrings, which nobody reads there; other packages may use theirs.
+LIBRARY = "idempotent_consumer/"
+# What patches other libraries: the functions import none of it.
+NOT_IMPORTED = ("aws_xray_sdk/ext/",)
+
 # Where the function finds its code: Python need not correct the paths in what it loads.
 TASK_ROOT = "/var/task"
 UNCHECKED_HASH = (1).to_bytes(4, "little")
@@ -36,7 +41,7 @@ print(platform.python_implementation() + getattr(sys, "abiflags", ""), platform.
 """
 _COMPILE = """
 import json, py_compile, sys
-folder, task_root = sys.argv[1:]
+folder, task_root, library = sys.argv[1:]
 failed = {}
 for name in sys.stdin.read().splitlines():
     try:
@@ -45,7 +50,7 @@ for name in sys.stdin.read().splitlines():
             cfile=f"{folder}/{name}c",
             dfile=f"{task_root}/{name}",
             doraise=True,
-            optimize=0,
+            optimize=2 if name.startswith(library) else 0,
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
     except py_compile.PyCompileError as problem:
@@ -75,7 +80,7 @@ def compiled(members: Mapping[str, bytes], python: Python, optional: Collection[
 
     optional: sources that have none if they do not compile, as some packages hold templates, or tests of a syntax.
     """
-    sources = {name: data for name, data in sorted(members.items()) if name.endswith(".py")}
+    sources = {name: members[name] for name in worth_compiling(members)}
     with tempfile.TemporaryDirectory() as scratch:
         for name, data in sources.items():
             path = Path(scratch, name)
@@ -94,7 +99,12 @@ def compiled(members: Mapping[str, bytes], python: Python, optional: Collection[
 
 def uncompiled(members: Mapping[str, bytes], version: str = RUNTIME_PYTHON) -> dict[str, bytes]:
     """The same paths with no more than the kind of bytecode, for a machine without the Python that compiles it."""
-    return {bytecode_name(name, version): bytes(4) + UNCHECKED_HASH for name in members if name.endswith(".py")}
+    return {bytecode_name(name, version): bytes(4) + UNCHECKED_HASH for name in worth_compiling(members)}
+
+
+def worth_compiling(names: Iterable[str]) -> list[str]:
+    """The sources whose bytecode a function may load."""
+    return sorted(name for name in names if name.endswith(".py") and not name.startswith(NOT_IMPORTED))
 
 
 def kind(bytecode: bytes) -> bytes:
@@ -146,7 +156,7 @@ def run_compiler(python: Python, folder: str, names: Iterable[str]) -> dict[str,
     Neither the user's settings nor the machine's locale play a part. The compiler must not have loaded what it
     compiles: which strings it marks as interned depends on what it holds.
     """
-    command = [python.path, "-I", "-S", "-X", "utf8", "-W", "ignore", "-c", _COMPILE, folder, TASK_ROOT]
+    command = [python.path, "-I", "-S", "-X", "utf8", "-W", "ignore", "-c", _COMPILE, folder, TASK_ROOT, LIBRARY]
     listed = "\n".join(names).encode()
     try:
         done = subprocess.run(command, input=listed, capture_output=True, timeout=COMPILE_SECONDS, check=False)
