@@ -10,7 +10,7 @@ import pytest
 
 from idempotent_consumer import Event, telemetry
 from idempotent_consumer.claim_row import Row, read_row
-from idempotent_consumer.operation import Operation, OperationConsumer
+from idempotent_consumer.operation_consumer import Operation, OperationConsumer
 from idempotent_consumer.operation_settings import OperationSettings
 from tests.handler.support import LEDGER, NOW_MS, Cloud, Context, record
 

@@ -43,10 +43,3 @@ def test_uncertain_is_no_failure() -> None:
     uncertain = Uncertain("read-timeout", "9 s")
     assert (uncertain.reason, uncertain.detail) == ("read-timeout", "9 s")
     assert not isinstance(uncertain, EffectFailed)
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"), [(None, None), (0, 0), (2.5, 2.5), (float("inf"), None), (float("nan"), None), ("5", None)]
-)
-def test_a_wait_is_a_finite_number_or_none(given: Any, kept: float | None) -> None:
-    assert Retryable("busy", after_seconds=given).after_seconds == kept

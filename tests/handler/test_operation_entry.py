@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
@@ -53,6 +54,29 @@ def test_inside_lambda_a_wrong_environment_stops_it_before_its_first_message(
 def test_what_cannot_be_called_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         operation(**arguments)
+
+
+async def awaited(event: Any, key: str) -> None: ...
+
+
+def iterated(event: Any, key: str) -> Any:
+    yield key
+
+
+async def both(event: Any, key: str) -> Any:
+    yield key
+
+
+class Called:
+    async def __call__(self, event: Any, key: str) -> None: ...
+
+
+@pytest.mark.parametrize("function", [awaited, iterated, both, Called(), partial(awaited, key="k")])
+@pytest.mark.parametrize("name", ["effect", "reconcile", "prepare"])
+def test_what_only_runs_once_it_is_awaited_is_refused(name: str, function: Any) -> None:
+    """It would be taken for applied, and never run."""
+    with pytest.raises(TypeError, match=f"operation calls the {name} function, and neither awaits nor iterates"):
+        operation(**{"effect": print, name: function})
 
 
 def test_a_module_with_an_operation_imports_without_the_sdks() -> None:

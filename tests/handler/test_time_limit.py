@@ -29,7 +29,24 @@ def swallow() -> None:
         compute()
 
 
-@pytest.mark.parametrize("code", [compute, listen, swallow])
+def swallow_all() -> None:
+    for _ in range(2):
+        try:
+            compute()
+        except BaseException:
+            continue
+    compute()
+
+
+def join_what_hangs() -> None:
+    """As a pool's `with` does with the call that it waits for: the first alarm ends in its exit."""
+    try:
+        compute()
+    finally:
+        compute()
+
+
+@pytest.mark.parametrize("code", [compute, listen, swallow, swallow_all, join_what_hangs])
 def test_code_that_takes_too_long_is_stopped(code: Callable[[], None]) -> None:
     with pytest.raises(TimeIsUp), time_limit(0.05):
         code()

@@ -31,6 +31,8 @@ CALL_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
 # Left for the answer, the metrics and the runtime.
 _CLOSING_MS = 500
 _USUAL_COMMIT_MS = 500
+# What an effect that is stopped takes on top of its time.
+_OVERRUN_MS = 500
 
 ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.05
@@ -127,7 +129,7 @@ class Budget:
 
     def allows_effect(self, effect_ms: int, calls: int) -> bool:
         """Whether an effect of so many milliseconds, with so many AWS calls around it, ends before that."""
-        return self.remaining_ms() >= effect_ms + calls * LONGEST_CALL_MS + _CLOSING_MS
+        return self.remaining_ms() >= effect_ms + _OVERRUN_MS + calls * LONGEST_CALL_MS + _CLOSING_MS
 
     def observe_commit(self, duration_ms: int) -> None:
         """Publishing and marking are each expected to take what the slowest commit took."""

@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from idempotent_consumer import aws
 from idempotent_consumer.answer import PASSING_REASONS, Outcome, Verdict
-from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, error_code, failed_call, pause
+from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, error_code, failed_call
 from idempotent_consumer.claim_resolution import Decision, Resolution, check_resolvable
 from idempotent_consumer.claim_row import Row, State, StoredResult, pending_shard, read_row
 from idempotent_consumer.effect import idempotency_key
@@ -285,7 +286,7 @@ class Claims:
             attempt += 1
             if attempt >= _ATTEMPTS and not is_lasting:
                 break
-            pause(min(attempt - 1, _LONGEST_PAUSE))
+            aws.pause(min(attempt - 1, _LONGEST_PAUSE))
         raise ClaimFailed(failure)
 
 

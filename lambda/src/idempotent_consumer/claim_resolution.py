@@ -10,6 +10,10 @@ from idempotent_consumer.items import AttributeValue
 # A worker's clock may be wrong by a minute, and a person's too.
 CLOCK_SKEW_MS = 120_000
 
+# The row has to hold them beside a result.
+MAX_TEXT = 1_000
+MAX_DECISIONS = 20
+
 
 class Decision(Enum):
     """COMPLETED: it was applied. FAILED: it was not, and shall not be. RETRY: it was not, and shall be."""
@@ -21,12 +25,20 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A decision, who made it, and why. result: with COMPLETED, a JSON value, stored as an effect's own would be."""
+    """A decision, who made it, and why: at most 1,000 characters each, else ValueError.
+
+    result: with COMPLETED, a JSON value, stored as an effect's own would be.
+    """
 
     decision: Decision
     by: str
     why: str
     result: Any = None
+
+    def __post_init__(self) -> None:
+        for name, text in (("by", self.by), ("why", self.why)):
+            if len(text) > MAX_TEXT:
+                raise ValueError(f"{name} has {len(text)} characters, over {MAX_TEXT}")
 
     def entry(self, now_ms: int) -> AttributeValue:
         """Its entry in the row's `audit`."""
@@ -50,6 +62,8 @@ class NotResolvable(Exception):
 
 def check_resolvable(row: Row, decision: Decision, now_ms: int) -> None:
     """Raises NotResolvable where it is completed, has failed as decided, or is perhaps in a worker's hands."""
+    if len(row.audit) >= MAX_DECISIONS:
+        raise NotResolvable(f"it has been decided {MAX_DECISIONS} times")
     if row.state is State.COMPLETED:
         raise NotResolvable("it is completed already")
     if row.state is State.FAILED_FINAL and decision is Decision.FAILED:

@@ -117,7 +117,11 @@ class StoredResult:
         try:
             text = dumps(result)
             encoded = text.encode()
-        except Exception:  # whatever a user's code returns
+            if len(encoded) <= MAX_RESULT_BYTES:
+                loads(text)  # or nobody could read it
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # whatever a user's code returns
             return cls({"result": {"S": "null"}}, "result-not-json")
         if len(encoded) <= MAX_RESULT_BYTES:
             return cls({"result": {"S": text}})

@@ -85,9 +85,9 @@ class Delivery:
 
     @property
     def retry_at_ms(self) -> int | None:
-        """When it is worth another look, epoch milliseconds: once all its events are, which are tried together."""
+        """When it is worth another look, epoch milliseconds: as soon as one of its events is."""
         times = [work.verdict.retry_at_ms for work in self.works if work.verdict.retry_at_ms is not None]
-        return max(times, default=None)
+        return min(times, default=None)
 
     @property
     def undecided(self) -> list[Work]:

@@ -6,7 +6,6 @@ knows.
 """
 
 import hashlib
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,16 +30,15 @@ class EffectFailed(Exception):
 class Retryable(EffectFailed):
     """Certainly not applied, and worth another attempt, such as "too many requests" or a refused connection.
 
-    after_seconds: how long to wait before it, such as a Retry-After; None, or what is no number, leaves it to the
-    backoff.
+    after_seconds: how long to wait before it, such as a Retry-After; None, or what is no finite number, leaves it to
+    the backoff.
     """
 
     after_seconds: float | None = None
 
     def __init__(self, reason: str, detail: str = "", *, after_seconds: float | None = None) -> None:
         super().__init__(reason, detail)
-        if isinstance(after_seconds, int | float) and math.isfinite(after_seconds):
-            self.after_seconds = after_seconds
+        self.after_seconds = after_seconds
 
 
 class Final(EffectFailed):

@@ -13,7 +13,7 @@ from idempotent_consumer.plan import Planner
 if TYPE_CHECKING:
     from idempotent_consumer.aws import LambdaContext
     from idempotent_consumer.consumer import Consumer
-    from idempotent_consumer.operation import OperationConsumer
+    from idempotent_consumer.operation_consumer import OperationConsumer
 
 LambdaHandler = Callable[[Any, "LambdaContext"], dict[str, Any]]
 
@@ -43,12 +43,21 @@ def operation(effect: Effect, reconcile: Reconcile | None = None, *, prepare: Pr
     provider whether it was applied, needed with `uncertain = "reconcile"`. prepare: makes ready what effects need,
     before any is claimed; what it raises `Retryable` for is no attempt.
 
-    Made and raising as `pipeline`.
+    Made and raising as `pipeline`; TypeError also for functions that only run once they are awaited or iterated.
     """
     for name, function in (("effect", effect), ("reconcile", reconcile), ("prepare", prepare)):
         if not callable(function) and not (function is None and name != "effect"):
             raise TypeError(f"operation takes the {name} function itself, not {type(function).__name__}")
+        if function is not None and _is_run_later(function):
+            raise TypeError(f"operation calls the {name} function, and neither awaits nor iterates what it returns")
     return _handler(lambda: _connect_operation(effect, reconcile, prepare))
+
+
+def _is_run_later(function: Callable[..., Any]) -> bool:
+    import inspect  # the SDK needs it too
+
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return any(is_kind(code) for is_kind in kinds for code in (function, getattr(function, "__call__", None)))  # noqa: B004
 
 
 def _handler(connect: Callable[[], "Consumer | OperationConsumer"]) -> LambdaHandler:
@@ -91,7 +100,7 @@ def _connect(plan: Planner) -> "Consumer":
 
 def _connect_operation(effect: Effect, reconcile: Reconcile | None, prepare: Prepare | None) -> "OperationConsumer":
     from idempotent_consumer.aws import Clients
-    from idempotent_consumer.operation import Operation, OperationConsumer
+    from idempotent_consumer.operation_consumer import Operation, OperationConsumer
     from idempotent_consumer.operation_settings import OperationSettings
 
     settings = OperationSettings.from_environment(os.environ)

@@ -78,7 +78,7 @@ def log_verdict(message_id: str, event_id: str | None, verdict: Verdict) -> None
     level = logging.WARNING
     if verdict.is_misconfigured:
         level = logging.ERROR
-    elif verdict.outcome in (Outcome.DUPLICATE, Outcome.SUPERSEDED, Outcome.COMPLETED):
+    elif verdict.outcome in (Outcome.DUPLICATE, Outcome.SUPERSEDED):
         level = logging.INFO
     elif verdict.outcome is Outcome.BLOCKED:  # its group's first failure is logged as the cause
         level = logging.DEBUG

@@ -1,11 +1,12 @@
 """Stops code that takes too long."""
 
-import math
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+_AGAIN_SECONDS = 1
 
 
 class TimeIsUp(BaseException):
@@ -16,7 +17,8 @@ class TimeIsUp(BaseException):
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise TimeIsUp in the code inside once `seconds` are over, at its next step in Python or in a system call.
 
-    Only the main thread, in which Lambda calls a handler, can be stopped; in another one there is no limit.
+    It is raised again each second until the code has ended, since some code swallows it. Only the main thread, in which
+    Lambda calls a handler, can be stopped; in another one there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -29,7 +31,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, stop)
     try:
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, math.ulp(1.0)))
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6), _AGAIN_SECONDS)
         yield
     finally:
         is_inside = False

@@ -9,6 +9,7 @@ from typing import Any
 
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.attempt import Done, Doubted, Failed, ask_provider, run_effect
 from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
 from idempotent_consumer.backoff import Postponing, drawn_seconds
 from idempotent_consumer.claim import Claim, ClaimFailed, Claims
@@ -24,29 +25,18 @@ from idempotent_consumer.claim_decision import (
     parked,
 )
 from idempotent_consumer.claim_resolution import CLOCK_SKEW_MS
-from idempotent_consumer.claim_row import Row, StoredResult
+from idempotent_consumer.claim_row import Row
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import Delivery, Work, hold_group
-from idempotent_consumer.effect import (
-    Applied,
-    Effect,
-    EffectFailed,
-    Final,
-    NotApplied,
-    Prepare,
-    Reconcile,
-    Retryable,
-    Uncertain,
-    Unknown,
-)
+from idempotent_consumer.effect import Effect, NotApplied, Prepare, Reconcile, Retryable
 from idempotent_consumer.event import Event
 from idempotent_consumer.intake import open_message
 from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.operation_settings import MAX_RETRY_SECONDS, OperationSettings, WhenUncertain
+from idempotent_consumer.rejection import short_reason
 from idempotent_consumer.report import Report, returning_messages
 from idempotent_consumer.settings import SettingsError
 from idempotent_consumer.settlement import answer, dead_letter, fault, log, postpone
-from idempotent_consumer.time_limit import TimeIsUp, time_limit
 
 # How often a row may change under a worker before it leaves the event to the next delivery.
 _LOOKS = 4
@@ -147,7 +137,9 @@ class OperationConsumer:
             return self._prepare() or self._operate(event, message, run)
         except ClaimFailed as failure:
             return failure.verdict
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a user's `prepare` raises, the other events go on
             return fault(error, message)
 
     def _prepare(self) -> Verdict | None:
@@ -156,7 +148,7 @@ class OperationConsumer:
         try:
             self._operation.prepare()
         except Retryable as error:
-            return Verdict(Outcome.RETRY, error.reason)
+            return Verdict(Outcome.RETRY, short_reason(error.reason, "effect-failed"))
         return None
 
     def _operate(self, event: Event, message: Message, run: _Invocation) -> Verdict:
@@ -200,9 +192,11 @@ class OperationConsumer:
         """Ask the provider what became of an attempt that has no worker any more."""
         if not self._has_time(run):
             return OUT_OF_TIME
-        said = self._reconcile(row, event, message)
-        if isinstance(said, Applied):
-            return self._complete(row, said.result, run) or _CHANGING
+        assert self._operation.reconcile is not None
+        seconds = self._settings.effect_timeout_ms / 1000
+        said = ask_provider(self._operation.reconcile, event, row.idempotency_key, seconds, message.id)
+        if isinstance(said, Done):
+            return self._complete(row, said, run) or _CHANGING
         now_ms = telemetry.now_ms()
         if isinstance(said, NotApplied):
             step = give_up_or(Next.TAKE, row, now_ms, self._settings)
@@ -219,21 +213,6 @@ class OperationConsumer:
             return self._advance(Step(Next.PARK, OUTCOME_UNKNOWN, why), row, event, message, run)
         return Verdict(Outcome.RETRY, "provider-cannot-tell", "the provider is asked again later")
 
-    def _reconcile(self, row: Row, event: Event, message: Message) -> Applied | NotApplied | Unknown:
-        assert self._operation.reconcile is not None
-        try:
-            with telemetry.phase("reconcile"), time_limit(self._settings.effect_timeout_ms / 1000):
-                said: Any = self._operation.reconcile(event, row.idempotency_key)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # whatever a user's code raises, the provider has not said anything
-            telemetry.log_fault(message.id, error)
-            return Unknown()
-        if isinstance(said, Applied | NotApplied | Unknown):
-            return said
-        telemetry.log_fault(message.id, TypeError(f"reconcile returned {type(said).__name__}"))
-        return Unknown()
-
     def _attempt(self, claim: Claim, event: Event, message: Message, run: _Invocation) -> Verdict:
         """Run the effect, if it ends within the lease and the invocation, and record its outcome."""
         run.claimed += 1
@@ -241,75 +220,55 @@ class OperationConsumer:
         if ends_ms > claim.lease_until_ms or not run.budget.allows_effect(self._settings.effect_timeout_ms, calls=1):
             self._claims.release(claim, run.budget)
             return OUT_OF_TIME
-        try:
-            with telemetry.phase("effect"), time_limit(self._settings.effect_timeout_ms / 1000):
-                result = self._operation.effect(event, claim.idempotency_key)
-        except KeyboardInterrupt:
-            raise
-        except EffectFailed as error:
-            return self._failed(claim, error, run)
-        except BaseException as error:  # whatever else a user's code raises says nothing about the effect
-            if not isinstance(error, Uncertain):
-                telemetry.log_fault(message.id, error)
-            return self._doubted(claim, *_why(error), run)
-        return self._complete(claim, result, run) or _CLAIM_LOST
+        seconds = self._settings.effect_timeout_ms / 1000
+        ended = run_effect(self._operation.effect, event, claim.idempotency_key, seconds, message.id)
+        return self._record(claim, ended, run) or _CLAIM_LOST
 
-    def _complete(self, standing: Claim | Row, result: Any, run: _Invocation) -> Verdict | None:
-        """Record that it was applied; None where that is refused."""
-        stored = StoredResult.of(result)
+    def _record(self, claim: Claim, ended: Done | Failed | Doubted, run: _Invocation) -> Verdict | None:
+        """Record what is known of an attempt; None where the claim is lost."""
+        if isinstance(ended, Done):
+            return self._complete(claim, ended, run)
+        if isinstance(ended, Failed) and not claim.is_uncertain:
+            return self._failed(claim, ended, run)
+        return self._doubted(claim, ended, run)  # a failure says nothing about the attempt before
+
+    def _complete(self, standing: Claim | Row, done: Done, run: _Invocation) -> Verdict | None:
         with telemetry.phase("record"):
-            changed = self._claims.complete(standing, stored, run.budget)
-        return None if changed else Verdict(Outcome.COMPLETED, stored.problem)
+            changed = self._claims.complete(standing, done.result, run.budget)
+        return None if changed else Verdict(Outcome.COMPLETED, done.result.problem)
 
-    def _failed(self, claim: Claim, error: EffectFailed, run: _Invocation) -> Verdict:
-        """This attempt was certainly not applied."""
-        if claim.is_uncertain:  # which says nothing about the attempt before
-            return self._doubted(claim, error.reason, error.detail, run, error)
-        if isinstance(error, Final):
-            changed = self._claims.fail(claim, error.reason, error.detail, run.budget)
-            return _CLAIM_LOST if changed else Verdict(Outcome.FAILED, error.reason, error.detail)
-        retry_at_ms = self._retry_at_ms(claim, _after_seconds(error))
+    def _failed(self, claim: Claim, failed: Failed, run: _Invocation) -> Verdict | None:
+        """It was certainly not applied."""
+        reason, detail = failed.reason, failed.detail
+        retry_at_ms = self._retry_at_ms(claim, failed.after_seconds)
         limit = exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
-        if limit:
-            detail = last_failure(claim.tries, error.reason, error.detail)
-            changed = self._claims.fail(claim, limit, detail, run.budget)
-            return _CLAIM_LOST if changed else Verdict(Outcome.FAILED, limit, detail)
-        changed = self._claims.fail_for_now(claim, error.reason, error.detail, retry_at_ms, run.budget)
-        return _CLAIM_LOST if changed else Verdict(Outcome.RETRY, error.reason, retry_at_ms=retry_at_ms)
+        if not failed.is_final and not limit:
+            changed = self._claims.fail_for_now(claim, reason, detail, retry_at_ms, run.budget)
+            return None if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)
+        if not failed.is_final:
+            reason, detail = limit, last_failure(claim.tries, reason, detail)
+        changed = self._claims.fail(claim, reason, detail, run.budget)
+        return None if changed else Verdict(Outcome.FAILED, reason, detail)
 
-    def _doubted(
-        self, claim: Claim, reason: str, detail: str, run: _Invocation, failure: EffectFailed | None = None
-    ) -> Verdict:
-        """Nobody knows whether it was applied. failure: what this attempt, which itself was not, ended with."""
-        policy = self._settings.uncertain
-        retry_at_ms = self._retry_at_ms(claim, _after_seconds(failure))
-        is_over = isinstance(failure, Final) or exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
-        if policy is WhenUncertain.PARK or (policy is WhenUncertain.PROVIDER_KEY and is_over):
-            why = last_failure(claim.tries, reason, detail)
-            changed = self._claims.park(claim, OUTCOME_UNKNOWN, why, run.budget)
-            return _CLAIM_LOST if changed else parked(claim, why)
-        if policy is WhenUncertain.PROVIDER_KEY:
+    def _doubted(self, claim: Claim, ended: Failed | Doubted, run: _Invocation) -> Verdict | None:
+        """Nobody knows whether it was applied."""
+        reason, detail = ended.reason, ended.detail
+        if self._settings.uncertain is WhenUncertain.RECONCILE:
+            changed = self._claims.doubt(claim, reason, detail, None, run.budget)
+            settled_ms = claim.lease_until_ms + self._settings.settle_ms
+            return None if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=settled_ms)
+        failed = ended if isinstance(ended, Failed) else None
+        retry_at_ms = self._retry_at_ms(claim, failed.after_seconds if failed else None)
+        is_over = (failed and failed.is_final) or exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
+        if self._settings.uncertain is WhenUncertain.PROVIDER_KEY and not is_over:
             changed = self._claims.doubt(claim, reason, detail, retry_at_ms, run.budget)
-            return _CLAIM_LOST if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)
-        changed = self._claims.doubt(claim, reason, detail, None, run.budget)
-        settled_ms = claim.lease_until_ms + self._settings.settle_ms
-        return _CLAIM_LOST if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=settled_ms)
+            return None if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)
+        why = last_failure(claim.tries, reason, detail)
+        changed = self._claims.park(claim, OUTCOME_UNKNOWN, why, run.budget)
+        return None if changed else parked(claim, why)
 
     def _retry_at_ms(self, claim: Claim, after_seconds: float | None) -> int:
         if after_seconds is None:
             most = max(self._settings.backoff.max_seconds, self._settings.retry_seconds)
             after_seconds = drawn_seconds(self._settings.retry_seconds, claim.tries, most)
         return telemetry.now_ms() + int(min(max(after_seconds, 0), MAX_RETRY_SECONDS) * 1000)
-
-
-def _why(error: BaseException) -> tuple[str, str]:
-    """The reason and detail of an outcome that nobody knows. The text of a foreign exception may quote anything."""
-    if isinstance(error, Uncertain):
-        return error.reason, error.detail
-    if isinstance(error, TimeIsUp):
-        return "effect-timed-out", ""
-    return "effect-raised", type(error).__name__
-
-
-def _after_seconds(error: EffectFailed | None) -> float | None:
-    return error.after_seconds if isinstance(error, Retryable) else None
