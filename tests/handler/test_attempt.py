@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,6 +149,7 @@ def generating() -> Iterator[str]:
         (Unknown, Doubted("effect-returned", "Unknown")),
         (lambda: Applied({"charge": 7}), stored({"charge": 7})),
         (generating, Doubted("effect-returned", "generator")),
+        (Future, Doubted("effect-returned", "Future")),
     ],
 )
 def test_what_is_returned_instead_of_raised_is_understood(returned: Callable[[], Any], known: Any) -> None:
@@ -190,6 +193,16 @@ def test_an_effect_that_takes_too_long_says_nothing() -> None:
 
     assert ended(hang, seconds=0.05) == Doubted("effect-timed-out")
     assert asked(hang, seconds=0.05) == Unknown()
+
+
+def test_threads_that_an_effect_leaves_running_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Lambda freezes them, and they go on in a later invocation."""
+    release = threading.Event()
+    thread = threading.Thread(target=release.wait)
+    assert ended(thread.start) == stored(None)
+    release.set()
+    thread.join()
+    assert caplog.messages == ["threads left running by effect"]
 
 
 def test_only_an_interrupt_from_outside_ends_the_invocation() -> None:

@@ -285,6 +285,25 @@ def test_decisions_are_kept_one_after_the_other(shop: Shop, claims: Claims, budg
     assert (shop.status(), len(shop.row().audit)) == ("COMPLETED", 3)
 
 
+def test_decisions_to_try_again_come_to_an_end_but_never_lock_the_row(
+    shop: Shop, claims: Claims, budget: Budget, parked: Row
+) -> None:
+    for _ in range(20):
+        assert claims.resolve(shop.row(), resolution(), budget) is None
+    with pytest.raises(NotResolvable, match="decided 20 times"):
+        claims.resolve(shop.row(), resolution(), budget)
+    assert claims.resolve(shop.row(), resolution(Decision.FAILED), budget) is None
+    assert claims.resolve(shop.row(), resolution(Decision.COMPLETED), budget) is None
+    assert len(shop.row().audit) == 22
+
+
+@pytest.mark.parametrize("field", ["by", "why"])
+def test_what_a_person_says_leaves_room_for_a_result(field: str) -> None:
+    Resolution(Decision.RETRY, **{"by": "ann", "why": "seen", field: "x" * 1000})
+    with pytest.raises(ValueError, match=f"{field} has 1001 characters, over 1000"):
+        Resolution(Decision.RETRY, **{"by": "ann", "why": "seen", field: "x" * 1001})
+
+
 def test_of_two_people_one_decides(shop: Shop, claims: Claims, budget: Budget, parked: Row) -> None:
     assert claims.resolve(parked, resolution(), budget) is None
     assert isinstance(claims.resolve(parked, resolution(Decision.COMPLETED), budget), Row)

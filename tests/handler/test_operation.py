@@ -455,6 +455,15 @@ def test_a_provider_that_can_never_tell_is_left_to_a_person_in_the_end(asking: S
     )
 
 
+@pytest.mark.parametrize("policy", ["provider_key", "reconcile"])
+def test_an_unknown_outcome_of_the_last_receive_is_left_to_a_person(new_shop: NewShop, policy: str) -> None:
+    """The message would not come back, and its dead letter would not say why."""
+    shop = new_shop(OPERATION_UNCERTAIN=policy)
+    shop.provider.plan.append(refuse(TimeoutError()))
+    assert shop.deliver(order(receives=15)) == NOTHING_FAILED
+    assert (shop.status(), shop.cloud.reasons()) == ("IN_PROGRESS", ["outcome-unknown"])
+
+
 def test_not_applied_after_the_last_attempt_has_failed_for_good(new_shop: NewShop) -> None:
     shop = new_shop(OPERATION_UNCERTAIN="reconcile", OPERATION_MAX_ATTEMPTS="1")
     begin_and_die(shop)
@@ -626,6 +635,19 @@ def test_what_cannot_be_made_ready_is_no_attempt(shop: Shop) -> None:
     shop.prepare = lambda: (_ for _ in ()).throw(Retryable("secret-unavailable", "do not log"))
     assert shop.deliver() == reported("m-1")
     assert (shop.cloud.ledger(), shop.provider.keys) == ({}, [])
+
+
+def test_what_cannot_be_made_ready_is_asked_for_once_an_invocation_and_only_in_time(shop: Shop) -> None:
+    asked: list[int] = []
+
+    def prepare() -> None:
+        asked.append(1)
+        raise Retryable("secret-unavailable")
+
+    shop.prepare = prepare
+    assert shop.deliver(order("m-1"), order("m-2", "o-2")) == reported("m-1", "m-2")
+    assert shop.deliver(remaining_ms=24_999) == reported("m-1")
+    assert asked == [1]
 
 
 def test_what_is_misconfigured_before_an_effect_counts_as_such(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 Whatever the code does, and whatever its exceptions and results are like, ends in one of the values here.
 """
 
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from dataclasses import dataclass
 from math import isfinite
@@ -23,7 +24,7 @@ from idempotent_consumer.effect import (
 )
 from idempotent_consumer.event import Event
 from idempotent_consumer.rejection import short_reason
-from idempotent_consumer.time_limit import TimeIsUp, time_limit
+from idempotent_consumer.time_limit import TimeIsUp, call_within
 
 _Value = TypeVar("_Value")
 
@@ -81,16 +82,24 @@ def ask_provider(
 
 def _call(name: str, code: Callable[[], Any], seconds: float) -> tuple[Any, BaseException | None]:
     """What the code returns, or raises. No exception of it goes through a `with`, which not all can."""
+
+    def guarded() -> tuple[Any, BaseException | None]:
+        try:
+            return code(), None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return None, error
+
+    threads = threading.active_count()
     try:
-        with telemetry.phase(name), time_limit(seconds):
-            try:
-                return code(), None
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                return None, error
+        with telemetry.phase(name):
+            return call_within(seconds, guarded)
     except TimeIsUp as error:
         return None, error
+    finally:
+        if threading.active_count() > threads:
+            telemetry.log_left_running(name)
 
 
 def _told(said: Any, is_raised: bool, message_id: str) -> Done | Failed | Doubted:
@@ -110,7 +119,7 @@ def _told(said: Any, is_raised: bool, message_id: str) -> Done | Failed | Doubte
         return Doubted("effect-raised", kind.__name__)  # its text may quote anything
     if issubclass(kind, Applied):
         return Done(StoredResult.of(said.result))
-    if issubclass(kind, (NotApplied, Unknown, *_NOT_RUN)):
+    if issubclass(kind, (NotApplied, Unknown, *_NOT_RUN)) or hasattr(kind, "add_done_callback"):
         return Doubted("effect-returned", kind.__name__)
     return Done(StoredResult.of(said))
 

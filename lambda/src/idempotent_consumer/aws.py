@@ -69,6 +69,7 @@ REFUSALS = frozenset(
         "InvalidParameterValue",
         "InvalidParameterValueException",
         "ParameterValueInvalid",
+        "SerializationException",
         "ValidationError",
         "ValidationException",
     }

@@ -62,12 +62,12 @@ class NotResolvable(Exception):
 
 def check_resolvable(row: Row, decision: Decision, now_ms: int) -> None:
     """Raises NotResolvable where it is completed, has failed as decided, or is perhaps in a worker's hands."""
-    if len(row.audit) >= MAX_DECISIONS:
-        raise NotResolvable(f"it has been decided {MAX_DECISIONS} times")
     if row.state is State.COMPLETED:
         raise NotResolvable("it is completed already")
     if row.state is State.FAILED_FINAL and decision is Decision.FAILED:
         raise NotResolvable("it has failed already")
+    if len(row.audit) >= MAX_DECISIONS and decision is Decision.RETRY:
+        raise NotResolvable(f"it has been decided {len(row.audit)} times: say that it was completed, or has failed")
     free_ms = row.lease_until_ms + CLOCK_SKEW_MS
     if row.state is State.IN_PROGRESS and row.parked_ms is None and now_ms < free_ms:
         raise NotResolvable("a worker may hold its claim", free_ms)

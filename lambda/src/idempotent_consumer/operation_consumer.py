@@ -57,12 +57,16 @@ class Operation:
 
 @dataclass(slots=True)
 class _Invocation:
-    """What an invocation has done so far. claimed, stale: as `telemetry.emit_operations` counts them."""
+    """What an invocation has done so far.
+
+    claimed, stale: as `telemetry.emit_operations` counts them. not_ready: what `prepare` says against any effect.
+    """
 
     budget: Budget
     held: set[str] = field(default_factory=set)
     claimed: int = 0
     stale: int = 0
+    not_ready: Verdict | None = None
 
 
 class OperationConsumer:
@@ -134,7 +138,7 @@ class OperationConsumer:
 
     def _settle(self, event: Event, message: Message, run: _Invocation) -> Verdict:
         try:
-            return self._prepare() or self._operate(event, message, run)
+            return self._prepare(run) or self._operate(event, message, run)
         except ClaimFailed as failure:
             return failure.verdict
         except KeyboardInterrupt:
@@ -142,14 +146,16 @@ class OperationConsumer:
         except BaseException as error:  # whatever a user's `prepare` raises, the other events go on
             return fault(error, message)
 
-    def _prepare(self) -> Verdict | None:
-        if self._operation.prepare is None:
-            return None
-        try:
-            self._operation.prepare()
-        except Retryable as error:
-            return Verdict(Outcome.RETRY, short_reason(error.reason, "effect-failed"))
-        return None
+    def _prepare(self, run: _Invocation) -> Verdict | None:
+        """Why no effect may begin; None where one may. What was not to be had is not asked for by each event."""
+        if not self._has_time(run):
+            return OUT_OF_TIME
+        if self._operation.prepare is not None and run.not_ready is None:
+            try:
+                self._operation.prepare()
+            except Retryable as error:
+                run.not_ready = Verdict(Outcome.RETRY, short_reason(error.reason, "effect-failed"))
+        return run.not_ready
 
     def _operate(self, event: Event, message: Message, run: _Invocation) -> Verdict:
         """Claim the event and run its effect, or do what its row says. Raises ClaimFailed."""
@@ -207,8 +213,7 @@ class OperationConsumer:
             # Remembered, or a delivery that has time for the question alone would ask for ever.
             changed = self._claims.fail_for_now(row, "not-applied", "as the provider says", now_ms, run.budget)
             return changed or OUT_OF_TIME
-        is_last = message.receive_count >= self._settings.backoff.max_receives
-        if is_last or now_ms - row.since_ms >= self._settings.max_age_ms:
+        if self._is_last(message) or now_ms - row.since_ms >= self._settings.max_age_ms:
             why = f"the provider cannot tell; {doubt(row)}"
             return self._advance(Step(Next.PARK, OUTCOME_UNKNOWN, why), row, event, message, run)
         return Verdict(Outcome.RETRY, "provider-cannot-tell", "the provider is asked again later")
@@ -222,15 +227,19 @@ class OperationConsumer:
             return OUT_OF_TIME
         seconds = self._settings.effect_timeout_ms / 1000
         ended = run_effect(self._operation.effect, event, claim.idempotency_key, seconds, message.id)
-        return self._record(claim, ended, run) or _CLAIM_LOST
+        return self._record(claim, ended, self._is_last(message), run) or _CLAIM_LOST
 
-    def _record(self, claim: Claim, ended: Done | Failed | Doubted, run: _Invocation) -> Verdict | None:
+    def _is_last(self, message: Message) -> bool:
+        """Whether the message, if it is reported, does not come back."""
+        return message.receive_count >= self._settings.backoff.max_receives
+
+    def _record(self, claim: Claim, ended: Done | Failed | Doubted, is_last: bool, run: _Invocation) -> Verdict | None:
         """Record what is known of an attempt; None where the claim is lost."""
         if isinstance(ended, Done):
             return self._complete(claim, ended, run)
         if isinstance(ended, Failed) and not claim.is_uncertain:
             return self._failed(claim, ended, run)
-        return self._doubted(claim, ended, run)  # a failure says nothing about the attempt before
+        return self._doubted(claim, ended, is_last, run)  # a failure says nothing about the attempt before
 
     def _complete(self, standing: Claim | Row, done: Done, run: _Invocation) -> Verdict | None:
         with telemetry.phase("record"):
@@ -250,16 +259,17 @@ class OperationConsumer:
         changed = self._claims.fail(claim, reason, detail, run.budget)
         return None if changed else Verdict(Outcome.FAILED, reason, detail)
 
-    def _doubted(self, claim: Claim, ended: Failed | Doubted, run: _Invocation) -> Verdict | None:
+    def _doubted(self, claim: Claim, ended: Failed | Doubted, is_last: bool, run: _Invocation) -> Verdict | None:
         """Nobody knows whether it was applied."""
         reason, detail = ended.reason, ended.detail
-        if self._settings.uncertain is WhenUncertain.RECONCILE:
+        if self._settings.uncertain is WhenUncertain.RECONCILE and not is_last:
             changed = self._claims.doubt(claim, reason, detail, None, run.budget)
             settled_ms = claim.lease_until_ms + self._settings.settle_ms
             return None if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=settled_ms)
         failed = ended if isinstance(ended, Failed) else None
         retry_at_ms = self._retry_at_ms(claim, failed.after_seconds if failed else None)
-        is_over = (failed and failed.is_final) or exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
+        is_final = is_last or (failed is not None and failed.is_final)
+        is_over = is_final or exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
         if self._settings.uncertain is WhenUncertain.PROVIDER_KEY and not is_over:
             changed = self._claims.doubt(claim, reason, detail, retry_at_ms, run.budget)
             return None if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)

@@ -108,6 +108,11 @@ def log_not_postponed(code: str) -> None:
     _log(logging.WARNING, f"no backoff: {code}", {"error": code})
 
 
+def log_left_running(what: str) -> None:
+    """Log that a user's code has left threads behind. Lambda freezes them, and they go on in a later invocation."""
+    _log(logging.WARNING, f"threads left running by {what}", {"error": "threads-left"})
+
+
 def log_left(left: Mapping[str, Verdict]) -> None:
     """Log what a reconciliation could not publish, by reason, with one event (or shard) for each and their number."""
     reasons: dict[tuple[str, str], list[str]] = {}
