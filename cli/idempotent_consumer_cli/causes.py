@@ -23,7 +23,7 @@ MOST_PAGES = 100
 _FIRST_SLICE_MS = 3_600_000
 _AFTERWARDS_MS = 60_000
 
-_FAILURES = ("retry", "rejected", "conflict", "blocked")
+_FAILURES = ("retry", "rejected", "conflict", "blocked", "failed", "parked")
 _PLAIN = re.compile(rf"\bevent ({'|'.join(_FAILURES)}): ([a-z0-9-]+)")
 
 

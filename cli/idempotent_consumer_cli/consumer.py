@@ -12,25 +12,28 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer.settings import Settings, SettingsError
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.session import Session
 
 SHIPPED_HANDLER = "idempotent_consumer.handler.handler"
+# What tells an operation's function from a pipeline's.
+_OF_OPERATIONS = "OPERATION_UNCERTAIN"
 # What tells the outputs of this module from others.
 _OUTPUTS = frozenset({"dead_letter_queue_url", "function_name", "ledger_table_name", "queue_url"})
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """A consumer as it is deployed.
+    """A consumer as it is deployed: a pipeline (the root module), or an operation (modules/operation).
 
-    plans_by_settings: the shipped handler plans from the settings, so what it does with an event can be foretold;
-    code of the user's own cannot be.
+    plans_by_settings: the shipped handler of a pipeline plans from the settings, so what it does with an event can be
+    foretold; code of the user's own cannot be.
     """
 
     name: str
-    settings: Settings
+    settings: Settings | OperationSettings
     queue_url: str
     dead_letter_queue_url: str
     visibility_seconds: int
@@ -41,6 +44,22 @@ class Consumer:
     @property
     def is_fifo(self) -> bool:
         return self.queue_url.endswith(".fifo")
+
+    @property
+    def operation(self) -> OperationSettings | None:
+        """Its settings where it is an operation."""
+        return self.settings if isinstance(self.settings, OperationSettings) else None
+
+    @property
+    def pipeline(self) -> Settings:
+        """Its settings as a pipeline. Raises CommandError for an operation."""
+        return self.pipeline_or("a pipeline is asked for")
+
+    def pipeline_or(self, instead: str) -> Settings:
+        """The same; instead: what an operator is to do about an operation."""
+        if isinstance(self.settings, OperationSettings):
+            raise CommandError(f"{self.name} is an operation: {instead}")
+        return self.settings
 
 
 def find_consumer(session: Session, name: str | None, terraform_dir: Path | None) -> Consumer:
@@ -132,7 +151,7 @@ def _read(session: Session, function_name: str) -> Consumer:
             "kms:Decrypt on its key"
         )
     try:
-        settings = Settings.from_environment(environment.get("Variables", {}))
+        settings = _settings(environment.get("Variables", {}))
         if settings.backoff is None:
             raise SettingsError("QUEUE_URL is missing")
     except ValueError as error:
@@ -150,3 +169,9 @@ def _read(session: Session, function_name: str) -> Consumer:
         log_group=function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{function_name}",
         plans_by_settings=function.get("Handler") == SHIPPED_HANDLER,
     )
+
+
+def _settings(variables: Mapping[str, str]) -> Settings | OperationSettings:
+    if _OF_OPERATIONS in variables:
+        return OperationSettings.from_environment(variables)
+    return Settings.from_environment(variables)

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.claim_row import Row
 from idempotent_consumer.commit import is_pending, judge_ledger_row
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import AttributeValue, Item
@@ -41,9 +42,17 @@ class LedgerState(_Coded):
     CONFLICT = "conflict"
     UNREADABLE = "unreadable"
     NO_EVENT = "no event id"
+    # Of operations.
+    PARKED = "parked"
+    STALE = "lease over"
+    FAILED = "failed"
     NEVER_SEEN = "never seen"
     BLOCKED = "blocked, never tried"
     PENDING = "pending"
+    # Of operations.
+    IN_PROGRESS = "in progress"
+    TO_RETRY = "to be retried"
+    COMPLETED = "completed"
     SENT = "sent"
 
 
@@ -51,10 +60,22 @@ class Fate(_Coded):
     """What a replay will do; the worst first."""
 
     REFUSE = "will be refused again"
+    # Of operations: what their effect does is never foretold.
+    PARK = "will be parked"
+    FAIL = "will fail"
     UNKNOWN = "unknown"
+    # Of operations.
+    ASK = "will ask the provider"
+    TRY = "will try"
+    WAIT = "will wait"
     APPLY = "will apply"
     PUBLISH = "will only publish"
     NO_OP = "is a no-op"
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the letter comes straight back to the dead-letter queue."""
+        return self in (Fate.REFUSE, Fate.PARK, Fate.FAIL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +96,7 @@ class Foretold:
     """One event of a letter.
 
     first_ms: the earliest that is known of it, epoch milliseconds. is_beyond_window: the ledger may have forgotten
-    that it was applied, and nothing else would keep it from being applied again.
+    that it was applied, and nothing else would keep it from being applied again. row: an operation's.
     """
 
     event_id: str | None
@@ -87,6 +108,7 @@ class Foretold:
     fingerprint: str = ""
     first_ms: int | None = None
     is_beyond_window: bool = False
+    row: Row | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.errors import explain
 from idempotent_consumer_cli.metrics import LastHour, read_last_hour, read_oldest_ages
+from idempotent_consumer_cli.operation_lookup import OperationTable
 from idempotent_consumer_cli.pending_rows import open_pending, stale_until_ms
 from idempotent_consumer_cli.queues import Depth, SourceMapping, depth_of, source_mappings
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.unfinished import Census, long_ms, read_unfinished
 
 _Part = TypeVar("_Part")
 
@@ -29,12 +32,16 @@ class Pending:
 
 @dataclass(frozen=True)
 class Health:
-    """None for a part that could not be read; `unread` says why, by the part's name."""
+    """None for a part that could not be read; `unread` says why, by the part's name.
+
+    pending: a pipeline's. operations: an operation's.
+    """
 
     queue: Depth | None
     dead_letters: Depth | None
     ages: Mapping[str, int | None]
     pending: Pending | None
+    operations: Census | None
     last_hour: LastHour | None
     mappings: list[SourceMapping] | None
     unread: Mapping[str, str]
@@ -61,12 +68,18 @@ def read_health(session: Session, consumer: Consumer, screen: Screen, now_ms: in
         for part, url in urls.items()
     }
     depths = {part: None if attributes is None else depth_of(attributes) for part, attributes in queues.items()}
+    operation = consumer.operation
     queue_arn = (queues["queue"] or {}).get("QueueArn")
     return Health(
         queue=depths["queue"],
         dead_letters=depths["dead-letter queue"],
         ages=reader.read("ages of messages", lambda: read_oldest_ages(session.cloudwatch, urls, now_ms)) or {},
-        pending=reader.read("pending rows", lambda: _pending(session.dynamodb, consumer, screen, now_ms)),
+        pending=None
+        if operation
+        else reader.read("pending rows", lambda: _pending(session.dynamodb, consumer, screen, now_ms)),
+        operations=reader.read("operations", lambda: _operations(session.dynamodb, operation, screen, now_ms))
+        if operation
+        else None,
         last_hour=reader.read("last hour", lambda: read_last_hour(session.cloudwatch, consumer, now_ms)),
         mappings=reader.read("mapping", lambda: source_mappings(session.functions, consumer, queue_arn)),
         unread=reader.unread,
@@ -89,3 +102,13 @@ def _pending(dynamodb: Any, consumer: Consumer, screen: Screen, now_ms: int) -> 
         oldest_age_seconds=max(0, now_ms - oldest_ms) // 1000,
         is_scan=rows.is_scan,
     )
+
+
+def _operations(dynamodb: Any, settings: OperationSettings, screen: Screen, now_ms: int) -> Census:
+    table = OperationTable(dynamodb, settings.ledger_table)
+    listed = open_pending(dynamodb, settings.ledger_table, screen, of_operation=True).oldest_first()
+    census = Census()
+    for each in read_unfinished(table, listed):
+        census.add(each, now_ms, long_ms(settings))
+    census.uncounted = sum(1 for _ in listed)
+    return census

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.causes import Causes
 from idempotent_consumer_cli.foresight import Fate, LedgerState, Prospect
 from idempotent_consumer_cli.lines import (
@@ -21,6 +22,8 @@ from idempotent_consumer_cli.lines import (
     name_of,
 )
 from idempotent_consumer_cli.opened import OpenedLetter
+from idempotent_consumer_cli.operation_foresight import to_do
+from idempotent_consumer_cli.operation_row import standing_since_ms
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import WITHOUT_REASON
 
@@ -30,15 +33,24 @@ _THROTTLED = "throttled, killed before it could write, or unable to start"
 class Inspection:
     """Shows letters as they come, with --json, or in a table at the end; it keeps no bodies.
 
-    limit: how many are shown; None for all. receives: after how many SQS moves a message, where that is known. read:
-    letters that were read, chosen or not. moved: message ids of those that SQS moved for a failure of their own.
+    is_operation: the letters are an operation's. limit: how many are shown; None for all. receives: after how many SQS
+    moves a message, where that is known. read: letters that were read, chosen or not. moved: message ids of those that
+    SQS moved for a failure of their own.
     """
 
     def __init__(
-        self, screen: Screen, *, is_fifo: bool, limit: int | None, show_values: bool, receives: int | None
+        self,
+        screen: Screen,
+        *,
+        is_fifo: bool,
+        is_operation: bool = False,
+        limit: int | None,
+        show_values: bool,
+        receives: int | None,
     ) -> None:
         self._screen = screen
         self._is_fifo = is_fifo
+        self._is_operation = is_operation
         self._limit = limit
         self._show_values = show_values
         self._receives = receives
@@ -91,7 +103,8 @@ class Inspection:
 
     def _show(self, opened: OpenedLetter, prospect: Prospect, now_ms: int) -> None:
         if self._screen.as_json:
-            self._screen.emit(document(opened, prospect, now_ms, is_fifo=self._is_fifo, show_values=self._show_values))
+            line = document(opened, prospect, now_ms, is_fifo=self._is_fifo, show_values=self._show_values)
+            self._screen.emit({**line, "to_do": to_do(prospect)} if self._is_operation else line)
             return
         letter = opened.letter
         reason = in_words(letter.reason, self._receives) + (f": {letter.detail}" if letter.detail else "")
@@ -104,14 +117,19 @@ class Inspection:
             letter.receive_count,
             age(now_ms, first_ms(opened, prospect)),
             age(now_ms, dead_since_ms(letter, is_fifo=self._is_fifo)),
+            *([letter.group] if self._is_fifo else []),
             prospect.state.value,
+            *(_standing(prospect) if self._is_operation else []),
             foretell(prospect, with_detail=not is_said) + (f"; {difference}" if difference else ""),
         ]
-        self._rows.append([*row[:5], letter.group, *row[5:]] if self._is_fifo else row)
+        self._rows.append([*row, to_do(prospect)] if self._is_operation else row)
 
     def _columns(self) -> list[str]:
         group = ["group"] if self._is_fifo else []
-        return ["event", "reason", "receives", "age", "dead for", *group, "ledger", "a replay"]
+        columns = ["event", "reason", "receives", "age", "dead for", *group, "ledger"]
+        if self._is_operation:
+            return [*columns, "for", "attempt", "a replay", "to do"]
+        return [*columns, "a replay"]
 
     def _summary(self, why: Sequence[tuple[str, str, int]], remarks: Sequence[str]) -> Mapping[str, Any]:
         return {
@@ -134,9 +152,26 @@ class Inspection:
             return "The dead-letter queue is empty."
         if not self.letters:
             return f"None of the {count(self.read, 'letter')} is chosen."
+        uncertain = self._by_fate[Fate.PARK]
+        if uncertain:
+            return (
+                f"{count(self.letters, 'letter')}, {uncertain:,} of them for `resolve`: see at the provider first "
+                "whether it was applied; then `replay` or `drop` the letter."
+            )
+        if self._by_fate[Fate.FAIL] == self.letters:
+            return f"{count(self.letters, 'letter')} that would fail again: `resolve --retry`, or `drop` them."
         if self._by_fate[Fate.REFUSE] == self.letters:
             return f"{count(self.letters, 'letter')}, to be refused again: mend the cause first, or `drop` them."
         return f"{count(self.letters, 'letter')}: `replay` sends them back, `drop` deletes them."
+
+
+def _standing(prospect: Prospect) -> list[Any]:
+    """How long the operation of a letter has been in its state, and the number of its last attempt."""
+    row = next((event.row for event in prospect.events if event.state is prospect.state and event.row), None)
+    if row is None:
+        return [None, None]
+    now_ms = clock.now_ms()
+    return [age(now_ms, standing_since_ms(row, now_ms)), row.attempt]
 
 
 def _why(causes: Causes, moved: set[str]) -> list[tuple[str, str, int]]:

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from idempotent_consumer_cli.clock import moment
 from idempotent_consumer_cli.durations import spoken
-from idempotent_consumer_cli.foresight import Difference, Fate, Foretold, Prospect
+from idempotent_consumer_cli.foresight import Difference, Foretold, Prospect
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.opened import OpenedLetter
+from idempotent_consumer_cli.operation_row import row_document
 from idempotent_consumer_cli.outcome import Followed
 from idempotent_consumer_cli.screen import printable
 
@@ -56,7 +57,7 @@ def _worst_fate(prospect: Prospect, with_detail: bool) -> str:
     what, event = prospect.fate.value, prospect.decisive
     if event is None or not (event.reason or event.detail):
         return what
-    if event.fate is not Fate.REFUSE:
+    if not event.fate.comes_back:
         return f"{what} ({printable(event.detail or event.reason)})"
     detail = f" ({printable(event.detail)})" if event.detail and with_detail else ""
     return f"{what}: {printable(event.reason)}{detail}"
@@ -145,6 +146,7 @@ def _event(event: Foretold, show_values: bool) -> dict[str, Any]:
         "replay": event.fate.code,
         "reason": event.reason,
         "detail": event.detail,
+        **({} if event.row is None else {"operation": row_document(event.row)}),
         "first_seen_at": moment(event.first_ms) if event.first_ms is not None else None,
         "beyond_window": event.is_beyond_window,
         **_difference_fields(event.difference, show_values),

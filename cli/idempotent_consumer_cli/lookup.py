@@ -30,6 +30,7 @@ from idempotent_consumer_cli.foresight import (
     no_event,
     owner,
 )
+from idempotent_consumer_cli.groups import Groups
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.opened import TOO_DEEP, Opened, OpenedLetter, open_letter
 from idempotent_consumer_cli.tables import Tables
@@ -85,10 +86,10 @@ class Lookup:
     def __init__(self, tables: Tables, consumer: Consumer, *, compares: bool = False) -> None:
         self._tables = tables
         self._compares = compares
-        self._settings = consumer.settings
-        self._planner = declarative_planner(consumer.settings) if consumer.plans_by_settings else None
+        self._settings = consumer.pipeline
+        self._planner = declarative_planner(self._settings) if consumer.plans_by_settings else None
         self._is_fifo = consumer.is_fifo
-        self._groups: set[str] = set()
+        self._groups = Groups(is_fifo=consumer.is_fifo)
         self._settled: dict[str, str] = {}
         self._written: dict[Hashable, _Written] = {}
 
@@ -107,7 +108,7 @@ class Lookup:
         On FIFO an event is taken for blocked and never tried where the ledger does not know it, SQS moved its letter,
         and an earlier letter of its group was read before: that is inferred, since a blocked event leaves no trace.
         """
-        behind = {letter.message_id for letter in page if self._stands_behind(letter)}
+        behind = self._groups.behind(page)
         opened_page = [open_letter(letter, self._settings, is_fifo=self._is_fifo) for letter in page]
         chosen = [opened for opened in opened_page if takes(opened, now_ms)]
         works = [[_Work(event) for event in opened.events] for opened in chosen]
@@ -129,15 +130,6 @@ class Lookup:
                 self._written.update(memory.written.maps[0])
             foretold.append((opened, prospect))
         return foretold
-
-    def _stands_behind(self, letter: Letter) -> bool:
-        """Whether an earlier letter of its group was read before."""
-        group = letter.group if self._is_fifo else None
-        if group is None:
-            return False
-        is_behind = group in self._groups
-        self._groups.add(group)
-        return is_behind
 
     def _look_up(self, works: Sequence[_Work], now_ms: int) -> Mapping[Hashable, Item]:
         """Ask the ledger, plan what it does not know, and read whose the rows are that this would write."""
@@ -214,7 +206,7 @@ class Lookup:
 
     def _finish(self, foretold: Foretold, opened: Opened, letter: Letter, now_ms: int, *, is_blocked: bool) -> Foretold:
         """With its age, and what follows from it."""
-        first_ms = min(letter.sent_ms, opened.happened_ms if opened.happened_ms is not None else letter.sent_ms)
+        first_ms = opened.first_ms(letter)
         is_unknown = foretold.state is LedgerState.NEVER_SEEN
         # An inserted row, and a newer one, still tell that the event was applied; an upserted row may be another's now.
         is_repeatable = foretold.fate is Fate.UNKNOWN or (

@@ -26,6 +26,21 @@ COUNTS = (
     "Reconciled",
     "Replayed",
 )
+COUNTS_OF_OPERATIONS = (
+    "Claimed",
+    "Completed",
+    "Duplicates",
+    "Ignored",
+    "Rejected",
+    "Conflicts",
+    "Failed",
+    "OutcomeUnknown",
+    "InProgressStale",
+    "Retries",
+    "Blocked",
+    "Misconfigured",
+    "Replayed",
+)
 # A level that each run of the reconciler puts: its last value counts.
 STALE_PENDING = "StalePending"
 INVOCATIONS = ("Invocations", "Errors", "Throttles")
@@ -53,17 +68,18 @@ def read_last_hour(cloudwatch: Any, consumer: Consumer, now_ms: int) -> LastHour
     """Raises what a call to CloudWatch raises."""
     own = {DIMENSION: consumer.name}
     lambdas = {"FunctionName": consumer.function_name}
+    counts = COUNTS if consumer.operation is None else COUNTS_OF_OPERATIONS
     queries = [
-        *(_query(name, NAMESPACE, name, own, "Sum") for name in COUNTS),
+        *(_query(name, NAMESPACE, name, own, "Sum") for name in counts),
         _query(STALE_PENDING, NAMESPACE, STALE_PENDING, own, "Maximum"),
         *(_query(name, "AWS/Lambda", name, lambdas, "Sum") for name in INVOCATIONS),
     ]
     points = _read(cloudwatch, queries, now_ms, _HOUR)
-    outcomes = {name: _total(points[name]) for name in COUNTS if points[name]}
+    outcomes = {name: _total(points[name]) for name in counts if points[name]}
     if points[STALE_PENDING]:
         outcomes[STALE_PENDING] = int(max(points[STALE_PENDING])[1])
     since = datetime.fromtimestamp(now_ms / 1000, UTC) - _RECENT
-    recent = {name: _total([point for point in points[name] if point[0] >= since]) for name in (*COUNTS, *INVOCATIONS)}
+    recent = {name: _total([point for point in points[name] if point[0] >= since]) for name in (*counts, *INVOCATIONS)}
     return LastHour(outcomes or None, {name: _total(points[name]) for name in INVOCATIONS if points[name]}, recent)
 
 

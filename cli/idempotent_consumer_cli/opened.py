@@ -9,9 +9,12 @@ from typing import Any
 from idempotent_consumer.envelope import Data, open_envelope
 from idempotent_consumer.event import Event, fingerprint, read_event_id
 from idempotent_consumer.json_text import loads
+from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Envelope, Settings
 from idempotent_consumer_cli.letter import Letter
+
+AnySettings = Settings | OperationSettings
 
 TOO_DEEP = Rejected("nested-too-deep", "the body is nested too deep to be processed")
 
@@ -26,6 +29,10 @@ class Opened:
     rejected: Rejected | None = None
     happened_ms: int | None = None
 
+    def first_ms(self, letter: Letter) -> int:
+        """The earliest that is known of it. letter: that it came in."""
+        return letter.sent_ms if self.happened_ms is None else min(letter.sent_ms, self.happened_ms)
+
 
 @dataclass(frozen=True, slots=True)
 class OpenedLetter:
@@ -39,7 +46,7 @@ class OpenedLetter:
         return [opened.event.id for opened in self.events if opened.event is not None]
 
 
-def open_letter(letter: Letter, settings: Settings, *, is_fifo: bool) -> OpenedLetter:
+def open_letter(letter: Letter, settings: AnySettings, *, is_fifo: bool) -> OpenedLetter:
     """is_fifo: the letter's group counts, which on a standard queue it does not."""
     try:
         events = open_envelope(letter.body, settings.envelope)
@@ -51,7 +58,7 @@ def open_letter(letter: Letter, settings: Settings, *, is_fifo: bool) -> OpenedL
     return OpenedLetter(letter, tuple(_open(data, letter, settings, group) for data in events))
 
 
-def _open(data: Data | Rejected, letter: Letter, settings: Settings, group: str | None) -> Opened:
+def _open(data: Data | Rejected, letter: Letter, settings: AnySettings, group: str | None) -> Opened:
     try:
         if isinstance(data, Rejected):
             raise data

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from idempotent_consumer.claim_decision import OUTCOME_UNKNOWN
+from idempotent_consumer.claim_row import State
+from idempotent_consumer.items import Item
 from idempotent_consumer_cli.foresight import COPY, SUPERSEDED, Fate, Foretold, LedgerState, Prospect
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.opened import OpenedLetter
-from idempotent_consumer_cli.tables import STATUS, Tables
+from idempotent_consumer_cli.tables import STATUS
 
 _Key = TypeVar("_Key")
+# What the ledger says of an event that is done.
+_SETTLED = ("sent", State.COMPLETED.value)
+_UNSETTLED = {State.IN_PROGRESS.value: "in progress", State.FAILED_RETRYABLE.value: "to be retried"}
+# Of an operation: what may end in completion.
+_ATTEMPTS = (Fate.ASK, Fate.TRY, Fate.UNKNOWN, Fate.WAIT)
 
 _MOVED_AGAIN = "it failed again and again: `inspect` tells why"
+
+
+class Statuses(Protocol):
+    """Where the ledger is asked what has become of events."""
+
+    def statuses(self, event_ids: Iterable[str]) -> Iterator[Item]:
+        """The rows of these events, with the attributes that `tables.STATUS` names at least."""
 
 
 class Became(Enum):
     """What became of a letter; the worst first."""
 
     REFUSED = "refused again"
+    PARKED = "parked"
+    FAILED = "failed"
     UNDER_WAY = "still under way"
+    COMPLETED = "completed"
     APPLIED = "applied"
     PUBLISHED = "published"
     NO_OP = "was a no-op"
@@ -31,13 +49,18 @@ class Became(Enum):
     def code(self) -> str:
         return self.name.lower().replace("_", "-")
 
+    @property
+    def is_undone(self) -> bool:
+        return self in (Became.REFUSED, Became.PARKED, Became.FAILED, Became.UNDER_WAY)
+
 
 @dataclass(slots=True, eq=False)
 class Followed:
     """A letter that was sent. became, reason, detail: what is known so far.
 
     waiting: of the events that the ledger is to settle, by id, the fingerprint and what has become of them then.
-    is_refusable: an event of it is expected to be refused, which only the letter's return tells.
+    is_refusable: an event of it is expected to be refused, which only the letter's return tells. is_refused: no attempt
+    is expected.
     """
 
     message_id: str
@@ -45,6 +68,7 @@ class Followed:
     digest: bytes
     waiting: dict[str, tuple[str, Became]]
     is_refusable: bool
+    is_refused: bool
     became: Became = Became.UNDER_WAY
     reason: str = ""
     detail: str = ""
@@ -59,9 +83,12 @@ class Outcomes:
     tell: hears of each letter once, when it is known what became of it.
     """
 
-    def __init__(self, tables: Tables, tell: Callable[[Followed], None] = lambda followed: None) -> None:
-        self._tables = tables
+    def __init__(
+        self, ledger: Statuses, tell: Callable[[Followed], None] = lambda followed: None, *, is_operation: bool = False
+    ) -> None:
+        self._ledger = ledger
         self._tell = tell
+        self._is_operation = is_operation
         self._open: dict[str, Followed] = {}
         self._by_event: dict[str, dict[str, Followed]] = {}
         self._by_digest: dict[bytes, dict[str, Followed]] = {}
@@ -78,11 +105,12 @@ class Outcomes:
             event_ids=tuple(opened.event_ids),
             digest=opened.letter.digest,
             waiting={
-                event.event_id: (event.fingerprint, _once_sent(event))
+                event.event_id: (event.fingerprint, _once_settled(event, is_operation=self._is_operation))
                 for event in prospect.events
                 if event.event_id is not None and _is_told_by_ledger(event)
             },
-            is_refusable=any(event.fate is Fate.REFUSE and not _is_told_by_ledger(event) for event in prospect.events),
+            is_refusable=any(event.fate.comes_back and not _is_told_by_ledger(event) for event in prospect.events),
+            is_refused=prospect.fate is Fate.REFUSE,
         )
         self._open[followed.message_id] = followed
         self._by_digest.setdefault(followed.digest, {})[followed.message_id] = followed
@@ -97,20 +125,28 @@ class Outcomes:
             followed = next(iter(same.values()))
             followed.reason = letter.reason or "moved by SQS"
             followed.detail = letter.detail or ("" if letter.reason else _MOVED_AGAIN)
-            self._settle(followed, Became.REFUSED)
+            self._settle(followed, self._on_return(followed, letter))
 
     def ask(self) -> None:
         """Ask the ledger for what is open."""
-        for row in self._tables.statuses(self._by_event):
+        for row in self._ledger.statuses(self._by_event):
             event_id, status, fingerprint = (row.get(name, {}).get("S", "") for name in STATUS)
-            if status == "sent":
-                for followed in list(self._by_event.get(event_id, {}).values()):
+            for followed in list(self._by_event.get(event_id, {}).values()):
+                if status in _SETTLED:
                     self._hear(followed, event_id, fingerprint)
+                else:
+                    followed.reason = _UNSETTLED.get(status, "")
 
     def give_up(self) -> None:
         """What is open stays so."""
         for followed in list(self._open.values()):
             self._settle(followed, Became.UNDER_WAY)
+
+    def _on_return(self, followed: Followed, letter: Letter) -> Became:
+        """What became of a letter that is in the dead-letter queue again."""
+        if not self._is_operation or followed.is_refused or letter.reason in (None, "id-reused"):
+            return Became.REFUSED
+        return Became.PARKED if letter.reason == OUTCOME_UNKNOWN else Became.FAILED
 
     def _hear(self, followed: Followed, event_id: str, fingerprint: str) -> None:
         expected, became = followed.waiting[event_id]
@@ -126,6 +162,8 @@ class Outcomes:
 
     def _settle(self, followed: Followed, became: Became) -> None:
         followed.became = became
+        if not became.is_undone:
+            followed.reason = ""
         del self._open[followed.message_id]
         _take_out(self._by_digest, followed.digest, followed)
         for event_id in followed.waiting:
@@ -143,10 +181,12 @@ def _take_out(index: dict[_Key, dict[str, Followed]], key: _Key, followed: Follo
 def _is_told_by_ledger(event: Foretold) -> bool:
     if event.fate is Fate.NO_OP:
         return event.reason in (COPY, SUPERSEDED)
-    return event.state in (LedgerState.NEVER_SEEN, LedgerState.BLOCKED, LedgerState.PENDING)
+    return event.state in (LedgerState.NEVER_SEEN, LedgerState.BLOCKED, LedgerState.PENDING) or event.fate in _ATTEMPTS
 
 
-def _once_sent(event: Foretold) -> Became:
+def _once_settled(event: Foretold, *, is_operation: bool) -> Became:
     if event.fate is Fate.NO_OP:
         return Became.NO_OP
+    if is_operation:
+        return Became.COMPLETED
     return Became.PUBLISHED if event.state is LedgerState.PENDING else Became.APPLIED

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from idempotent_consumer.aws import Budget
+from idempotent_consumer.claim_row import State
 from idempotent_consumer.commit import is_pending, stored_notification
 from idempotent_consumer.items import Item
 from idempotent_consumer.ledger import Ledger
@@ -87,17 +88,24 @@ class IndexedRows:
 class ScannedRows:
     """By one consistent scan of the whole ledger; what it finds is kept on disk.
 
-    follow: hears how many rows have been looked at.
+    follow: hears how many rows have been looked at. of_operation: the ledger is an operation's.
     """
 
     is_scan = True
 
-    def __init__(self, dynamodb: Any, table: str, follow: Callable[[int], None] = lambda rows: None) -> None:
+    def __init__(
+        self,
+        dynamodb: Any,
+        table: str,
+        follow: Callable[[int], None] = lambda rows: None,
+        *,
+        of_operation: bool = False,
+    ) -> None:
         # A database without a name is a temporary file, which goes with the connection.
         self._found = sqlite3.connect("")
         self._found.execute("CREATE TABLE pending (created_ms INTEGER, event_id TEXT)")
         seen = 0
-        for page in _scan_pages(dynamodb, table):
+        for page in _scan_pages(dynamodb, table, of_operation=of_operation):
             self._found.executemany("INSERT INTO pending VALUES (?, ?)", map(_created, page["Items"]))
             seen += page["ScannedCount"]
             follow(seen)
@@ -156,7 +164,7 @@ def stale_until_ms(consumer: Consumer, now_ms: int) -> int:
 def how_to_publish(consumer: Consumer) -> str:
     """What there is to do about events that are pending for too long."""
     reconcile = f"idempotent-consumer reconcile --name {consumer.name}"
-    if consumer.settings.topic_arn is None:
+    if consumer.pipeline.topic_arn is None:
         return f"the topic has to come back (notification.create_topic or topic_arn), then {reconcile}"
     return reconcile
 
@@ -183,15 +191,19 @@ class PendingRow:
         }
 
 
-def open_pending(dynamodb: Any, table: str, screen: Screen) -> PendingSource:
-    """The pending rows of a ledger. Says so where it has to scan. Raises what a call to DynamoDB raises."""
+def open_pending(dynamodb: Any, table: str, screen: Screen, *, of_operation: bool = False) -> PendingSource:
+    """The pending rows of a ledger; of_operation: of an operation's, the unfinished ones.
+
+    Says so where it has to scan. Raises what a call to DynamoDB raises.
+    """
     described = dynamodb.describe_table(TableName=table)["Table"]
     for index in described.get("GlobalSecondaryIndexes", []):
         if index["IndexName"] == INDEX and index.get("IndexStatus") == "ACTIVE":
             return IndexedRows(dynamodb, table)
-    screen.note(f"{table} has no index of pending rows (the reconciler is off, or new), so the whole table is scanned.")
+    cause = "" if of_operation else " (the reconciler is off, or new)"
+    screen.note(f"{table} has no index of pending rows{cause}, so the whole table is scanned.")
     with screen.progress("Scanning the ledger", described.get("ItemCount") or None) as bar:
-        return ScannedRows(dynamodb, table, bar.update)
+        return ScannedRows(dynamodb, table, bar.update, of_operation=of_operation)
 
 
 @dataclass(frozen=True)
@@ -232,14 +244,16 @@ def _pending(event_id: str, created_ms: int, row: Item) -> PendingRow:
     return PendingRow(event_id, created_ms, row.get("message_id", {}).get("S"), size)
 
 
-def _scan_pages(dynamodb: Any, table: str) -> Iterator[Any]:
+def _scan_pages(dynamodb: Any, table: str, *, of_operation: bool) -> Iterator[Any]:
+    statuses = [state.value for state in State if not state.is_final] if of_operation else ["pending"]
+    values = {f":status{number}": {"S": status} for number, status in enumerate(statuses)}
     pages = dynamodb.get_paginator("scan").paginate(
         TableName=table,
         ConsistentRead=True,
-        FilterExpression="#status = :pending",
+        FilterExpression=f"#status IN ({', '.join(values)})",
         ProjectionExpression="event_id, created_at",
         ExpressionAttributeNames={"#status": "status"},
-        ExpressionAttributeValues={":pending": {"S": "pending"}},
+        ExpressionAttributeValues=values,
     )
     yield from pages
 

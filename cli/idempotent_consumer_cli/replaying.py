@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from idempotent_consumer_cli import pace
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import spoken
+from idempotent_consumer_cli.forecast import Foreteller
 from idempotent_consumer_cli.foresight import Fate, Prospect
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.letters import DeadLetters, give_back
@@ -24,15 +25,14 @@ from idempotent_consumer_cli.lines import (
     other_fates,
     outcome_document,
 )
-from idempotent_consumer_cli.lookup import Lookup
 from idempotent_consumer_cli.opened import OpenedLetter
-from idempotent_consumer_cli.outcome import Became, Followed, Outcomes
+from idempotent_consumer_cli.outcome import Became, Followed, Outcomes, Statuses
 from idempotent_consumer_cli.screen import Bar, Screen
 from idempotent_consumer_cli.selection import Selection
 from idempotent_consumer_cli.sending import Sender
-from idempotent_consumer_cli.tables import Tables
 
 _WOULD_BE_REFUSED = "would be refused again"
+_WOULD_COME_BACK = "would come straight back: settle it with `resolve` first"
 _BEYOND_WINDOW = "may have been applied before the ledger forgot it: --beyond-window sends it"
 _NOT_SENT = "could not be sent"
 _HIDDEN = "Of a message group SQS shows ten letters at a time: one that was refused again may stand behind ten others."
@@ -58,8 +58,8 @@ class Policy:
         """Why a letter is left where it is; None where it is sent."""
         if prospect.is_beyond_window and not self.beyond_window:
             return _BEYOND_WINDOW
-        if prospect.fate is Fate.REFUSE and self.skip_refused:
-            return _WOULD_BE_REFUSED
+        if prospect.fate.comes_back and self.skip_refused:
+            return _WOULD_BE_REFUSED if prospect.fate is Fate.REFUSE else _WOULD_COME_BACK
         return None
 
 
@@ -81,15 +81,22 @@ class Replay:
     """One run. read, sent: letters so far."""
 
     def __init__(
-        self, consumer: Consumer, tables: Tables, sender: Sender, screen: Screen, selection: Selection, policy: Policy
+        self,
+        consumer: Consumer,
+        foreteller: Foreteller,
+        ledger: Statuses,
+        sender: Sender,
+        screen: Screen,
+        selection: Selection,
+        policy: Policy,
     ) -> None:
         self._consumer = consumer
         self._sender = sender
         self._screen = screen
         self._selection = selection
         self._policy = policy
-        self._lookup = Lookup(tables, consumer)
-        self._outcomes = Outcomes(tables, self._tell)
+        self._foreteller = foreteller
+        self._outcomes = Outcomes(ledger, self._tell, is_operation=consumer.operation is not None)
         self._fates: Counter[Fate] = Counter()
         self._left: Counter[str] = Counter()
         self._undone: list[Followed] = []
@@ -165,19 +172,18 @@ class Replay:
         self._remarks += self._selection.unmet_remarks(is_all_read=not self._unread)
         outcomes = self._outcomes.counts
         # With --wait it is known what became of these.
-        to_come_back = 0 if self._policy.is_followed else self._fates[Fate.REFUSE]
+        to_come_back = 0 if self._policy.is_followed else sum(self._fates[fate] for fate in Fate if fate.comes_back)
         if to_come_back:
-            self._remarks.append(
-                f"{count(to_come_back, 'letter')} will come back to the dead-letter queue: mend the cause first."
-            )
-        is_done = not (self._left or self._remarks or outcomes[Became.REFUSED] or outcomes[Became.UNDER_WAY])
+            todo = "mend the cause first" if self._consumer.operation is None else "`inspect` says what to do first"
+            self._remarks.append(f"{count(to_come_back, 'letter')} will come back to the dead-letter queue: {todo}.")
+        is_done = not (self._left or self._remarks or any(outcomes[became] for became in Became if became.is_undone))
         self._screen.emit(self._summary(is_done))
         self._say_sums()
         return 0 if is_done else 1
 
     def _foretell(self, page: list[Letter], now_ms: int) -> list[_Foretold]:
         sendable = []
-        for each, prospect in self._lookup.foretell(
+        for each, prospect in self._foreteller.foretell(
             page, now_ms, self._selection.takes, lambda prospect: self._policy.why_left(prospect) is not None
         ):
             why_left = self._policy.why_left(prospect)
@@ -233,7 +239,7 @@ class Replay:
             why = f": {followed.reason}" if followed.reason else ""
             self._screen.emit(outcome_document(followed))
             self._screen.say(f"{name(followed.event_ids, followed.message_id)} {followed.became.value}{why}")
-        if followed.became in (Became.REFUSED, Became.UNDER_WAY) and len(self._undone) < _MOST_LISTED:
+        if followed.became.is_undone and len(self._undone) < _MOST_LISTED:
             self._undone.append(followed)
 
     def _summary(self, is_done: bool) -> dict[str, object]:

@@ -60,5 +60,9 @@ class Session:
         return self.client("logs")
 
     @cached_property
+    def sts(self) -> Any:
+        return self.client("sts")
+
+    @cached_property
     def sqs(self) -> Any:
         return self.client("sqs")

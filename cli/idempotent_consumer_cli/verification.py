@@ -54,7 +54,7 @@ class Tables:
 
 def why_not_demanded(consumer: Consumer) -> str | None:
     """Why a ledger row need not have a business row here; None where it must have one."""
-    mode = consumer.settings.write_mode
+    mode = consumer.pipeline.write_mode
     if not consumer.plans_by_settings:
         return f"the function's handler is not {SHIPPED_HANDLER}, and an event of your own code may write no row"
     if mode is WriteMode.UPSERT:

@@ -37,6 +37,22 @@ DAY = 86_400
 
 Item = dict[str, dict[str, Any]]
 
+_OF_PIPELINES = {
+    "BUSINESS_HASH_KEY": "id",
+    "BUSINESS_HASH_KEY_TYPE": "S",
+    "BUSINESS_TABLE": BUSINESS,
+    "EVENT_ITEM": "@",
+    "EVENT_WRITE_MODE": "insert",
+}
+_OF_OPERATIONS = {
+    "OPERATION_EFFECT_TIMEOUT_SECONDS": "10",
+    "OPERATION_LEASE_MS": "180000",
+    "OPERATION_MAX_AGE_SECONDS": "82800",
+    "OPERATION_MAX_ATTEMPTS": "5",
+    "OPERATION_RETRY_SECONDS": "30",
+    "OPERATION_SETTLE_SECONDS": "130",
+}
+
 _MARK_STATEMENT = (
     'UPDATE "orders-processed-events" SET "status"=? SET "sent_at"=? SET "ttl"=? SET "message_id"=? '
     'REMOVE "notification" REMOVE "pending_shard" WHERE "event_id"=?'
@@ -102,7 +118,7 @@ class World:
 
     fifo: both queues are FIFO queues. index: the ledger has its index of pending rows. topic: whether it publishes.
     mappings: what the event source mappings of the queue say. settings: changes of the function's environment, None
-    takes a variable out.
+    takes a variable out. operation: it is an operation, with this policy for uncertain outcomes.
     """
 
     now_ms: int
@@ -112,6 +128,7 @@ class World:
     topic: bool = True
     topic_region: str = REGION
     handler: str = "idempotent_consumer.handler.handler"
+    operation: str | None = None
     settings: Mapping[str, str | None] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     functions: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -129,11 +146,12 @@ class World:
         self.queue_url, self.dead_letter_url = self._create_queues()
         self.topic_arn: str | None = None
         self._subscriber_url: str | None = None
-        if self.topic:
+        if self.topic and self.operation is None:
             self.topic_arn, self._subscriber_url = self._create_topic()
         self.deploy()
         self._create_ledger()
-        self._create_business_table()
+        if self.operation is None:
+            self._create_business_table()
         self.set_mapping("Enabled")
 
     # --- what is deployed
@@ -148,16 +166,13 @@ class World:
         }
 
     def environment(self, **changes: str | None) -> dict[str, str]:
+        kind = _OF_PIPELINES if self.operation is None else {**_OF_OPERATIONS, "OPERATION_UNCERTAIN": self.operation}
         values: dict[str, str | None] = {
+            **kind,
             "BACKOFF_MAX_SECONDS": "900",
-            "BUSINESS_HASH_KEY": "id",
-            "BUSINESS_HASH_KEY_TYPE": "S",
-            "BUSINESS_TABLE": BUSINESS,
             "CONSUMER_NAME": NAME,
             "DEAD_LETTER_QUEUE_URL": self.dead_letter_url,
             "EVENT_ENVELOPE": "raw",
-            "EVENT_ITEM": "@",
-            "EVENT_WRITE_MODE": "insert",
             "LEDGER_TABLE": LEDGER,
             "QUEUE_URL": self.queue_url,
             "TOPIC_ARN": self.topic_arn,

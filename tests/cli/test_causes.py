@@ -167,6 +167,12 @@ def test_a_log_that_cannot_be_read_is_no_error(code: str, problem: str) -> None:
     assert (found.by_message, found.problem) == ({}, problem)
 
 
+@pytest.mark.parametrize("outcome", ["retry", "rejected", "conflict", "blocked", "failed", "parked"])
+def test_each_outcome_that_is_no_success_is_a_cause(outcome: str) -> None:
+    assert read_line(line("m-1", "why", outcome)) == ("m-1", Cause("why", "PublishBatch: InternalError"))
+    assert read_line(f"[WARNING] event {outcome}: why") == (None, Cause("why"))
+
+
 @pytest.mark.parametrize(
     "text",
     [

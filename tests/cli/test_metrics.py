@@ -18,13 +18,14 @@ NO_COUNTS = {"EventAge", "ReceiveCount", "OldestPendingAge"}
 
 
 def test_the_names_are_those_of_the_metric_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    telemetry.emit_metrics("orders", [Verdict(outcome) for outcome in Outcome], [1], [1])
+    telemetry.emit_metrics("orders", [Verdict(Outcome.APPLIED)], [1], [1])
     telemetry.emit_reconciliation("orders", Reconciliation(), 0)
-    directives = [json.loads(line)["_aws"]["CloudWatchMetrics"][0] for line in capsys.readouterr().out.splitlines()]
-    names = {metric["Name"] for directive in directives for metric in directive["Metrics"]}
-    assert names - NO_COUNTS == {*metrics.COUNTS, metrics.STALE_PENDING} - {"Replayed"}
-    assert {directive["Namespace"] for directive in directives} == {metrics.NAMESPACE}
-    assert all(directive["Dimensions"] == [[metrics.DIMENSION]] for directive in directives)
+    assert _names(capsys.readouterr().out) == {*metrics.COUNTS, metrics.STALE_PENDING} - {"Replayed"}
+
+
+def test_the_names_of_an_operation_are_those_of_its_metric_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.emit_operations("orders", [Verdict(Outcome.COMPLETED)], 1, 1, [1], [1])
+    assert _names(capsys.readouterr().out) == {*metrics.COUNTS_OF_OPERATIONS} - {"Replayed"}
 
 
 def test_the_last_hour_is_asked_for_minute_by_minute(world: World) -> None:
@@ -58,6 +59,14 @@ def test_all_pages_of_an_answer_are_added_up(world: World) -> None:
     ]
     world.on("GetMetricData", calls=[2, 3], answers=lambda request, effect: pages.pop(0))
     assert world.run("status", "--json").document["last_hour"] == {"Applied": 7}
+
+
+def _names(lines: str) -> set[str]:
+    """The names of all counts in lines of metrics."""
+    directives = [json.loads(line)["_aws"]["CloudWatchMetrics"][0] for line in lines.splitlines()]
+    assert {directive["Namespace"] for directive in directives} == {metrics.NAMESPACE}
+    assert all(directive["Dimensions"] == [[metrics.DIMENSION]] for directive in directives)
+    return {metric["Name"] for directive in directives for metric in directive["Metrics"]} - NO_COUNTS
 
 
 def _result(query: str, values: list[float]) -> object:

@@ -299,7 +299,7 @@ def test_a_part_that_may_not_be_read_hides_no_other(world: World, operation: str
 
 
 def test_a_part_that_fails_on_this_machine_hides_no_other(new_world: NewWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*arguments: Any) -> None:
+    def full(*arguments: Any, **options: Any) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(ScannedRows, "__init__", full)

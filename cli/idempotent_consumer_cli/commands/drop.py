@@ -14,17 +14,17 @@ from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.dropped import DropFile
 from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer_cli.forecast import foreteller
 from idempotent_consumer_cli.foresight import LedgerState, Prospect
 from idempotent_consumer_cli.letters import DeadLetters, give_back
 from idempotent_consumer_cli.lines import count, in_order, listed, name_of
-from idempotent_consumer_cli.lookup import Lookup
 from idempotent_consumer_cli.opened import OpenedLetter
 from idempotent_consumer_cli.options import Interrupted, operator_command
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.session import Session
-from idempotent_consumer_cli.tables import Tables
 
+_UNFINISHED = (LedgerState.PARKED, LedgerState.STALE, LedgerState.IN_PROGRESS, LedgerState.TO_RETRY)
 _GONE = (LedgerState.NEVER_SEEN, LedgerState.BLOCKED)
 
 
@@ -84,15 +84,15 @@ class Drop:
         self._screen = screen
         self._selection = selection
         self._file = file
-        self._lookup = Lookup(Tables(session.dynamodb, consumer.settings), consumer)
+        self._foreteller = foreteller(session.dynamodb, consumer)
         self._by_state: Counter[LedgerState] = Counter()
-        self._read = self._pending = self._gone = 0
+        self._read = self._pending = self._gone = self._unfinished = 0
 
     def run(self, dead: DeadLetters) -> None:
         with self._screen.progress("Dropping" if self._file else "Looking", dead.depth.total) as bar:
             for page in dead.pages(is_patient=self._file is not None):
                 now_ms = dead.now_ms()
-                chosen = self._lookup.foretell(page, now_ms, self._selection.takes)
+                chosen = self._foreteller.foretell(page, now_ms, self._selection.takes)
                 if chosen and self._file is not None:
                     self._file.write(chosen, now_ms)
                 self._count([prospect for _, prospect in chosen])
@@ -109,6 +109,7 @@ class Drop:
             self._by_state[prospect.state] += 1
             self._pending += LedgerState.PENDING in states
             self._gone += not states.isdisjoint(_GONE)
+            self._unfinished += not states.isdisjoint(_UNFINISHED)
 
     def _show(self, letter: OpenedLetter, prospect: Prospect) -> None:
         self._screen.emit(
@@ -164,6 +165,11 @@ class Drop:
             self._screen.say(
                 f"{count(self._pending, 'letter')} with a pending event: "
                 "the reconciler, or `reconcile`, still publishes it."
+            )
+        if self._unfinished:
+            self._screen.say(
+                f"{count(self._unfinished, 'letter')} with an operation that is parked or unfinished: without its "
+                f"letter only `resolve` finishes it; `pending` lists it."
             )
         if self._gone and self._file is not None:
             self._screen.say(

@@ -9,14 +9,13 @@ import click
 from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer_cli.causes import Causes, read_causes
 from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.forecast import foreteller
 from idempotent_consumer_cli.inspection import Inspection
 from idempotent_consumer_cli.letters import DeadLetters, give_back
-from idempotent_consumer_cli.lookup import Lookup
 from idempotent_consumer_cli.options import Interrupted, operator_command
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.session import Session
-from idempotent_consumer_cli.tables import Tables
 
 _SHOWN_TO_PEOPLE = 100
 
@@ -48,12 +47,22 @@ def command(
     pending               written, not announced
     sent                  written and announced
     conflict              the ledger holds the event id with other content
+
+    \b
+    Of an operation:
+    parked                nobody knows whether it was applied: see at the provider, then `resolve`
+    lease over            the same, and its worker is gone: what happens next is what operation.uncertain says
+    in progress           a worker holds it
+    to be retried         certainly not applied
+    failed                certainly not applied, for good; `resolve --retry` tries again
+    completed             done
     """
     if limit is None and not screen.as_json:
         limit = _SHOWN_TO_PEOPLE
     report = Inspection(
         screen,
         is_fifo=consumer.is_fifo,
+        is_operation=consumer.operation is not None,
         limit=limit,
         show_values=show_values,
         receives=_receives(session, consumer),
@@ -77,7 +86,7 @@ def command(
 def _read(
     dead: DeadLetters, report: Inspection, session: Session, consumer: Consumer, screen: Screen, selection: Selection
 ) -> None:
-    lookup = Lookup(Tables(session.dynamodb, consumer.settings), consumer, compares=True)
+    lookup = foreteller(session.dynamodb, consumer, compares=True)
     with screen.progress("Reading letters", dead.depth.total) as bar:
         for page in dead.pages():
             now_ms = dead.now_ms()

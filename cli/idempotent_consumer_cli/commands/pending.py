@@ -11,6 +11,7 @@ from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import DURATION, spoken
 from idempotent_consumer_cli.options import operator_command
+from idempotent_consumer_cli.pending_operations import list_operations
 from idempotent_consumer_cli.pending_rows import (
     EVER_MS,
     Listed,
@@ -26,14 +27,17 @@ from idempotent_consumer_cli.session import Session
 
 
 @click.command(name="pending")
-@click.option("--older-than", type=DURATION, default=0, help="Only events committed so long ago, as 15m or 2h.")
+@click.option("--older-than", type=DURATION, default=0, help="Only events first written so long ago, as 15m or 2h.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="List so many, oldest first.")
 @operator_command
 def command(*, session: Session, consumer: Consumer, screen: Screen, older_than: int, limit: int) -> int:
-    """List the events that are committed but not announced, oldest first.
+    """List the events that are committed but not announced, oldest first; of an operation, those that are unfinished.
 
-    Those younger than the visibility timeout may just be in work. Exit code 1 if there is an older one.
+    Those younger than the visibility timeout may just be in work. Exit code 1 if there is an older one; with an
+    operation, if one is parked, or has long been due and is not taken up.
     """
+    if consumer.operation is not None:
+        return list_operations(session, consumer.operation, screen, older_than, limit)
     now_ms = clock.now_ms()
     table = consumer.settings.ledger_table
     rows = open_pending(session.dynamodb, table, screen)

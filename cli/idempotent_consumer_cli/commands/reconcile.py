@@ -29,6 +29,10 @@ _RIGHTS = {
     "PublishBatch": "sns:Publish on {topic}",
     "Query": "dynamodb:Query on {ledger}/index/pending",
 }
+_OF_OPERATIONS = (
+    "it announces nothing. `pending` lists what is unfinished; `resolve` settles what is parked, `replay` brings back "
+    "what is in the dead-letter queue"
+)
 _DENIED = ("AccessDenied", "AuthorizationError")
 
 
@@ -46,7 +50,7 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
     Safe beside live traffic and beside the reconciler: at worst a notification goes out twice. Exit code 1 if one is
     left.
     """
-    topic_arn = consumer.settings.topic_arn
+    topic_arn = consumer.pipeline_or(_OF_OPERATIONS).topic_arn
     if topic_arn is None:
         raise _no_topic(open_pending(session.dynamodb, consumer.settings.ledger_table, screen).count(), consumer)
     if older_than is None:
@@ -158,7 +162,7 @@ def _advice(why: str, consumer: Consumer) -> str:
     if operation == "BatchExecuteStatement":
         text += " (published, but not marked: the next run announces them again)"
     if operation in _RIGHTS and code.startswith(_DENIED):
-        names = {"ledger": consumer.settings.ledger_table, "topic": consumer.settings.topic_arn}
+        names = {"ledger": consumer.settings.ledger_table, "topic": consumer.pipeline.topic_arn}
         text += f" – you need {_RIGHTS[operation].format(**names)}"
     elif code.upper().startswith("KMS"):
         text += " – you need kms:Decrypt and kms:GenerateDataKey on the topic's key"

@@ -14,6 +14,7 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.dropped import FromDrop
 from idempotent_consumer_cli.durations import DURATION
 from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer_cli.forecast import foreteller, statuses
 from idempotent_consumer_cli.letters import DeadLetters
 from idempotent_consumer_cli.lines import count
 from idempotent_consumer_cli.metrics import DIMENSION, NAMESPACE
@@ -24,7 +25,6 @@ from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.sending import Sender
 from idempotent_consumer_cli.session import Session
-from idempotent_consumer_cli.tables import Tables
 
 _TEN_MINUTES = 600
 
@@ -33,7 +33,7 @@ _TEN_MINUTES = 600
 @selection_options
 @click.option("--all", "is_all", is_flag=True, help="All letters.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen to each letter; change nothing.")
-@click.option("--skip-refused", is_flag=True, help="Leave letters that would be refused again.")
+@click.option("--skip-refused", is_flag=True, help="Leave letters that would be refused again, or come straight back.")
 @click.option("--beyond-window", is_flag=True, help="Send letters too that the ledger may have forgotten.")
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Messages a second; as fast as they go.")
 @click.option("--wait", "is_waiting", is_flag=True, help="Wait, and tell what became of each letter.")
@@ -70,7 +70,10 @@ def command(
     in order, each with its own message id as deduplication id.
 
     An event that the ledger does not know, older than the time it remembers, is left where it is if nothing else
-    would keep it from being applied twice: with write mode upsert, and with code of your own.
+    would keep it from being applied twice: with write mode upsert, with code of your own, and with an operation.
+
+    Of an operation it is never foretold what its effect will do. One that is parked or has failed comes straight back:
+    `resolve` settles it first.
 
     Exit code 1 if a chosen letter is left or will be refused again or, with --wait, is still under way. A foretold
     no-op leaves no trace to wait for: it is told as soon as it is sent.
@@ -86,7 +89,15 @@ def command(
         is_followed=is_waiting and not dry_run,
     )
     sender = Sender(session.sqs, consumer.queue_url, pace.Pace(rate), is_fifo=consumer.is_fifo)
-    replay = Replay(consumer, Tables(session.dynamodb, consumer.settings), sender, screen, selection, policy)
+    replay = Replay(
+        consumer,
+        foreteller(session.dynamodb, consumer),
+        statuses(session.dynamodb, consumer),
+        sender,
+        screen,
+        selection,
+        policy,
+    )
     with ExitStack() as stack:
         dead = stack.enter_context(
             DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, replay.come_back)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -11,51 +11,34 @@ from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.errors import BAD_INPUT
+from idempotent_consumer_cli.findings import Finding, find
 from idempotent_consumer_cli.health import Health, read_health
-from idempotent_consumer_cli.lines import count
+from idempotent_consumer_cli.lines import count, listed
 from idempotent_consumer_cli.metrics import LastHour
 from idempotent_consumer_cli.options import operator_command
-from idempotent_consumer_cli.pending_rows import how_to_publish
 from idempotent_consumer_cli.queues import Depth
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
 # Without these nobody can say that nothing is stuck.
-_DECISIVE = ("queue", "dead-letter queue", "pending rows", "mapping")
-# As the alarm on the oldest message has it by default, but for half the retention if that is less.
-_LONG_SECONDS = 3600
-_SEE_QUEUE = "see the function's role, the queue and its key"
-# Counts of which any is trouble. Rejected events and conflicts show as dead letters.
-_TROUBLE = (
-    ("Misconfigured", "events failed for want of a right or a resource", "misconfigured"),
-    ("Errors", "calls of the function failed", "errors"),
-    ("Throttles", "calls of the function were throttled", "throttles"),
-)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that will not mend itself. todo: the command, or what else there is to do."""
-
-    what: str
-    todo: str
+_DECISIVE = ("queue", "dead-letter queue", "pending rows", "operations", "mapping")
 
 
 @click.command(name="status")
 @operator_command
 def command(*, session: Session, consumer: Consumer, screen: Screen) -> int:
-    """Show queues, pending events, the last hour's outcomes, and what needs a hand.
+    """Show queues, pending events or unfinished operations, the last hour's outcomes, and what needs a hand.
 
     Exit code 1 if something does: dead letters, events committed but not announced for longer than the visibility
-    timeout, a message that waits for too long, calls that failed in the last ten minutes, a mapping that is off. 2 if
-    nothing is found stuck, but a part that decides could not be read.
+    timeout, an operation that is parked or has long been due, a message that waits for too long, calls that failed in
+    the last ten minutes, a mapping that is off. 2 if nothing is found stuck, but a part that decides could not be read.
     """
     now_ms = clock.now_ms()
     health = read_health(session, consumer, screen, now_ms)
-    findings = _findings(health, consumer)
+    findings = find(health, consumer)
     blind = [part for part in _DECISIVE if part in health.unread]
     verdict = _verdict(findings, blind)
-    _show(health, consumer, screen)
+    _show(health, consumer, screen, now_ms)
     for finding in findings:
         screen.say(f"{finding.what}: {finding.todo}")
     screen.say(verdict)
@@ -63,61 +46,6 @@ def command(*, session: Session, consumer: Consumer, screen: Screen) -> int:
     if findings:
         return 1
     return BAD_INPUT if blind else 0
-
-
-def _findings(health: Health, consumer: Consumer) -> list[Finding]:
-    findings = []
-    if health.dead_letters is not None and health.dead_letters.total:
-        what = count(health.dead_letters.total, "dead letter")
-        findings.append(Finding(what, f"idempotent-consumer inspect --name {consumer.name}"))
-    if health.pending is not None and health.pending.stale:
-        what, older = count(health.pending.stale, "event"), spoken(consumer.visibility_seconds)
-        findings.append(Finding(f"{what} committed but not announced for over {older}", how_to_publish(consumer)))
-    return [*findings, *_queue_findings(health, consumer), *_mapping_findings(health, consumer)]
-
-
-def _queue_findings(health: Health, consumer: Consumer) -> list[Finding]:
-    """What shows only in metrics: messages that wait for long, and calls that fail."""
-    findings = []
-    age = health.ages.get("queue")
-    if health.queue is not None and health.queue.total and age is not None and age > _long_seconds(consumer):
-        findings.append(Finding(f"the oldest message has waited for {spoken(age)}", "runbook, oldest-message"))
-    recent = health.last_hour.recent if health.last_hour is not None else {}
-    findings += [
-        Finding(f"{recent[name]:,} {what} in the last ten minutes", f"the log {consumer.log_group}; runbook, {section}")
-        for name, what, section in _TROUBLE
-        if recent.get(name)
-    ]
-    return findings
-
-
-def _long_seconds(consumer: Consumer) -> int:
-    backoff = consumer.settings.backoff
-    return min(_LONG_SECONDS, backoff.retention_seconds // 2) if backoff is not None else _LONG_SECONDS
-
-
-def _mapping_findings(health: Health, consumer: Consumer) -> list[Finding]:
-    if health.mappings is None:
-        return []
-    if not health.mappings:
-        return [
-            Finding(
-                f"nothing gives the queue's messages to {consumer.function_name}",
-                "its event source mapping is gone: apply the module again",
-            )
-        ]
-    paused = [mapping for mapping in health.mappings if mapping.is_paused]
-    if len(paused) < len(health.mappings):
-        # What the last run of one that is off came to says nothing of now.
-        running = [mapping for mapping in health.mappings if not mapping.is_paused and mapping.problem]
-        return [Finding(f"the queue is not read: {mapping.problem}", _SEE_QUEUE) for mapping in running]
-    return [
-        Finding(
-            f"{consumer.function_name} gets no messages, its mapping is {paused[0].state.lower()}",
-            "apply with function.enabled = true, or "
-            f"aws lambda update-event-source-mapping --uuid {paused[0].uuid} --enabled",
-        )
-    ]
 
 
 def _verdict(findings: list[Finding], blind: list[str]) -> str:
@@ -128,14 +56,17 @@ def _verdict(findings: list[Finding], blind: list[str]) -> str:
     return "All is well: nothing is stuck."
 
 
-def _show(health: Health, consumer: Consumer, screen: Screen) -> None:
+def _show(health: Health, consumer: Consumer, screen: Screen, now_ms: int) -> None:
     queues = {"queue": health.queue, "dead-letter queue": health.dead_letters}
     screen.table(
-        f"Consumer {consumer.name}",
+        f"{'Consumer' if consumer.operation is None else 'Operation'} {consumer.name}",
         ["messages in", "waiting", "in flight", "delayed", "oldest"],
         [(part, *_numbers(depth), _age(health, part, depth)) for part, depth in queues.items()],
     )
-    screen.say(f"pending events    {_pending_text(health)}")
+    if consumer.operation is None:
+        screen.say(f"pending events    {_pending_text(health)}")
+    else:
+        screen.say(f"operations        {_operations_text(health, now_ms)}")
     screen.say(f"mapping           {_mapping_text(health)}")
     _show_last_hour(health.last_hour, consumer, screen)
     for part, why in health.unread.items():
@@ -179,6 +110,16 @@ def _pending_text(health: Health) -> str:
     return f"{health.pending.count:,}, the oldest for {spoken(health.pending.oldest_age_seconds)}"
 
 
+def _operations_text(health: Health, now_ms: int) -> str:
+    census = health.operations
+    if census is None:
+        return "unknown"
+    if census.oldest_ms is None:
+        return "none unfinished"
+    more = f", {census.uncounted:,} more" if census.uncounted else ""
+    return f"{listed(census.by_state)}{more}, the oldest for {spoken((now_ms - census.oldest_ms) / 1000)}"
+
+
 def _mapping_text(health: Health) -> str:
     if health.mappings is None:
         return "unknown"
@@ -192,7 +133,10 @@ def _document(health: Health, consumer: Consumer, findings: list[Finding], verdi
         age = health.ages.get(part) if depth.total else None
         return {**asdict(depth), "oldest_age_seconds": age}
 
-    pending, last_hour = health.pending, health.last_hour
+    pending, census, last_hour = health.pending, health.operations, health.last_hour
+    operations = (
+        {} if consumer.operation is None else {"operations": None if census is None else census.document(now_ms)}
+    )
     return {
         "consumer": consumer.name,
         "at": clock.moment(now_ms),
@@ -206,6 +150,7 @@ def _document(health: Health, consumer: Consumer, findings: list[Finding], verdi
             "oldest_age_seconds": pending.oldest_age_seconds,
             "by": "scan" if pending.is_scan else "index",
         },
+        **operations,
         "last_hour": None if last_hour is None else last_hour.outcomes,
         "function_last_hour": None if last_hour is None else last_hour.invocations,
         "mappings": None if health.mappings is None else [asdict(mapping) for mapping in health.mappings],

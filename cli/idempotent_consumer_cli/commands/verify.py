@@ -21,6 +21,10 @@ from idempotent_consumer_cli.verification import Disagreement, Tables, Verifier,
 _SHOWN = 20
 # The clients keep as many connections.
 _MAX_SEGMENTS = 32
+_OF_OPERATIONS = (
+    "it has no business table to compare its ledger with. `pending` lists what is unfinished, `status` says what needs "
+    "a hand"
+)
 _NO_KEY = "the key of a business row does not follow from the event id here; without --sample it is checked"
 
 
@@ -50,12 +54,13 @@ def command(
     the ttl window its ledger row. Both tables are read whole, consistently, unless --sample is given; live traffic
     does no harm. Changes nothing. Exit code 1 if they disagree.
     """
-    judge = Judge(consumer.settings, clock.now_ms())
+    settings = consumer.pipeline_or(_OF_OPERATIONS)
+    judge = Judge(settings, clock.now_ms())
     tables = Tables(
-        describe(session.dynamodb, consumer.settings.ledger_table, judge.ledger_attributes),
-        describe(session.dynamodb, consumer.settings.business_table, judge.business_attributes),
+        describe(session.dynamodb, settings.ledger_table, judge.ledger_attributes),
+        describe(session.dynamodb, settings.business_table, judge.business_attributes),
     )
-    key_of = key_of_events(consumer.settings)
+    key_of = key_of_events(settings)
     unchecked = why_not_demanded(consumer) or (_NO_KEY if sample is not None and key_of is None else None)
     verifier = Verifier(tables, judge, ReadRate(max_rows_per_second), demands_rows=unchecked is None, key_of=key_of)
     results = _Results(screen)

@@ -51,8 +51,8 @@ def _resolve(host: str, port: int, until: float) -> list[_Address]:
     def look_up() -> None:
         try:
             found.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except OSError as error:
-            failures.append(f"{type(error).__name__}, errno {error.errno}")
+        except (OSError, UnicodeError) as error:
+            failures.append(f"{type(error).__name__}, errno {getattr(error, 'errno', None)}")
 
     thread = threading.Thread(target=look_up, daemon=True)
     thread.start()

@@ -90,6 +90,7 @@ class _Call:
             self._socket = None
         if self._timer:
             self._timer.cancel()
+            self._timer.join()  # nothing may outlive the call
 
     def _stop(self) -> None:
         with self._lock:
