@@ -1,4 +1,4 @@
-"""The programs that README.md and docs/writing-a-plan.md show do what is said of them, as they stand there."""
+"""The programs that README.md, docs/writing-a-plan.md and docs/operations.md show do what is said of them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,48 @@ def test_the_counter_moves_once_per_event() -> None:
     assert result.announced("o-0") == [{"order": "o-0"}]
 """
 
+CHARGE_TEST = """
+import json
+from typing import Any
+
+import pytest
+from urllib3.response import HTTPResponse
+
+import payments
+from idempotent_consumer import Event, Final, Retryable, Uncertain
+
+ORDER = Event("o-1", {"id": "o-1", "cents": 500}, "f")
+asked: list[Any] = []
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def answer(status: int) -> None:
+        def request(*arguments: Any, **options: Any) -> HTTPResponse:
+            asked.append((arguments, options))
+            return HTTPResponse(body=b'{"id": "ch_1"}', status=status)
+
+        monkeypatch.setattr(payments.http, "request", request)
+
+    return answer
+
+
+def test_an_order_is_charged_with_its_key(answer: Any) -> None:
+    answer(201)
+    assert payments.charge(ORDER, "key-1") == "ch_1"
+    (arguments, options), = asked
+    assert arguments == ("POST", "https://payments.example.com/charges")
+    assert json.loads(options["body"]) == {"order": "o-1", "cents": 500}
+    assert options["headers"]["Idempotency-Key"] == "key-1"
+
+
+@pytest.mark.parametrize(("status", "kind"), [(402, Final), (429, Retryable), (503, Uncertain), (302, Uncertain)])
+def test_what_else_it_says_is_what_is_known(answer: Any, status: int, kind: type[BaseException]) -> None:
+    answer(status)
+    with pytest.raises(kind):
+        payments.charge(ORDER, "key-1")
+"""
+
 
 def blocks(page: str) -> list[str]:
     """The Python of a page."""
@@ -43,6 +85,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "test_visits.py").write_text(test, encoding="utf-8")
     (folder / "readme.py").write_text(blocks("README.md")[0], encoding="utf-8")
     (folder / "test_readme.py").write_text(STOCK_TEST, encoding="utf-8")
+    (folder / "payments.py").write_text(blocks("docs/operations.md")[0], encoding="utf-8")
+    (folder / "test_payments.py").write_text(CHARGE_TEST, encoding="utf-8")
     return folder
 
 
@@ -56,12 +100,12 @@ def run(command: list[str], folder: Path) -> tuple[int, str]:
 
 def test_the_tests_of_the_programs_pass(folder: Path) -> None:
     status, said = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."], folder)
-    assert (status, "2 passed" in said) == (0, True), said
+    assert (status, "7 passed" in said) == (0, True), said
 
 
 def test_the_programs_and_their_tests_are_strictly_typed(folder: Path) -> None:
-    status, said = run([*STRICT, "visits/visits.py", "readme.py", "test_visits.py"], folder)
-    assert (status, said) == (0, "Success: no issues found in 3 source files\n")
+    status, said = run([*STRICT, "visits/visits.py", "readme.py", "test_visits.py", "payments.py"], folder)
+    assert (status, said) == (0, "Success: no issues found in 4 source files\n")
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])

@@ -30,7 +30,7 @@ def pipeline(plan: Planner) -> LambdaHandler:
     """
     if not callable(plan):
         raise TypeError(f"pipeline takes the plan function itself, not {type(plan).__name__}")
-    return _handler(lambda: _connect(plan))
+    return handler_of(lambda: _connect(plan))
 
 
 def operation(effect: Effect, reconcile: Reconcile | None = None, *, prepare: Prepare | None = None) -> LambdaHandler:
@@ -50,7 +50,7 @@ def operation(effect: Effect, reconcile: Reconcile | None = None, *, prepare: Pr
             raise TypeError(f"operation takes the {name} function itself, not {type(function).__name__}")
         if function is not None and _is_run_later(function):
             raise TypeError(f"operation calls the {name} function, and neither awaits nor iterates what it returns")
-    return _handler(lambda: _connect_operation(effect, reconcile, prepare))
+    return handler_of(lambda: _connect_operation(effect, reconcile, prepare))
 
 
 def _is_run_later(function: Callable[..., Any]) -> bool:
@@ -60,7 +60,8 @@ def _is_run_later(function: Callable[..., Any]) -> bool:
     return any(is_kind(code) for is_kind in kinds for code in (function, getattr(function, "__call__", None)))  # noqa: B004
 
 
-def _handler(connect: Callable[[], "Consumer | OperationConsumer"]) -> LambdaHandler:
+def handler_of(connect: Callable[[], "Consumer | OperationConsumer"]) -> LambdaHandler:
+    """A handler that is connected inside Lambda at once, elsewhere at its first call."""
     consumer: Consumer | OperationConsumer | None = None
 
     def handle(invocation: Any, context: "LambdaContext") -> dict[str, Any]:

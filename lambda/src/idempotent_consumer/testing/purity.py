@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from idempotent_consumer.entry_point import pipeline
+from idempotent_consumer.entry_point import handler_of
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Plan, Planner
 from idempotent_consumer.rejection import InvalidPlan, Rejected
@@ -34,7 +34,7 @@ def check_purity(plan: Planner, labelled: Sequence[Labelled]) -> tuple[list[Plan
     """What is planned for each event, and what could not be tried. Raises Finding."""
     if not callable(plan):
         raise Finding(f"the plan is a function from an Event to a Plan, not {type(plan).__name__}")
-    if getattr(plan, "__qualname__", "").startswith(f"{pipeline.__qualname__}."):
+    if getattr(plan, "__qualname__", "").startswith(f"{handler_of.__qualname__}."):
         raise Finding("this is the handler that pipeline(plan) gives", instead="pass the plan itself")
     events = [(each.label, each.event) for each in labelled if isinstance(each.event, Event)]
     planning = _Planning(plan, events)
