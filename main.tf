@@ -36,22 +36,21 @@ resource "aws_sns_topic" "notifications" {
   tags              = var.tags
 }
 
-# The worker reads the queue, writes both tables and publishes.
+# The worker reads the queue, writes both tables and publishes; locals_function.tf has its rights.
 module "function" {
   source = "./modules/function"
 
   batch_size            = var.batch_size
-  business_table_arn    = module.tables.business_table_arn
   dead_letter_queue_arn = module.queue.dead_letter_queue_arn
   environment           = merge(var.function.environment, local.settings)
   function              = var.function
   kms_key_arn           = var.encryption.kms_key_arn
-  ledger_table_arn      = module.tables.ledger_table_arn
   log_retention_days    = var.log_retention_days
   name                  = "${var.name}-worker"
   queue_arn             = module.queue.queue_arn
+  rights                = local.rights
+  shipped_handler       = local.shipped_handler
   tags                  = var.tags
-  topic_arns            = local.topic_arns
 }
 
 # Publishes what was committed but never announced: its message is gone, or its receives are used up.

@@ -70,7 +70,7 @@ variable "function" {
   }
 
   validation {
-    condition     = var.function.package != null || length(var.function.layers) > 0 || coalesce(var.function.handler, "idempotent_consumer.handler.handler") == "idempotent_consumer.handler.handler"
+    condition     = var.function.package != null || length(var.function.layers) > 0 || coalesce(var.function.handler, local.shipped_handler) == local.shipped_handler
     error_message = "function.handler is ${jsonencode(var.function.handler)} and function.package is null: the zip that comes with the module has no handler of that name. Give the path of your own zip as function.package, or leave the handler null."
   }
 

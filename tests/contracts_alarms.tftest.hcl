@@ -127,6 +127,55 @@ run "alarms_without_the_reconciler" {
   }
 }
 
+run "alarms_of_an_operation" {
+  module {
+    source = "./modules/alarms"
+  }
+
+  variables {
+    operation                 = { failed_threshold = 7 }
+    reconciler_function_names = []
+  }
+
+  assert {
+    condition = {
+      for key, alarm in aws_cloudwatch_metric_alarm.consumer :
+      key => "${alarm.statistic} of ${alarm.namespace} ${alarm.metric_name} ${jsonencode(alarm.dimensions)} ${alarm.comparison_operator} ${alarm.threshold} in ${alarm.period} s"
+      if contains(["failed", "misconfigured", "outcome-unknown"], key)
+      } == {
+      failed          = "Sum of IdempotentConsumer Failed {\"Consumer\":\"orders\"} GreaterThanThreshold 7 in 300 s"
+      misconfigured   = "Sum of IdempotentConsumer Misconfigured {\"Consumer\":\"orders\"} GreaterThanThreshold 0 in 60 s"
+      outcome-unknown = "Sum of IdempotentConsumer OutcomeUnknown {\"Consumer\":\"orders\"} GreaterThanThreshold 0 in 300 s"
+    }
+    error_message = "alarms"
+  }
+
+  assert {
+    condition = keys(aws_cloudwatch_metric_alarm.consumer) == [
+      "conflicts", "dead-letters", "duration", "errors", "failed", "misconfigured", "oldest-message", "outcome-unknown",
+      "recursion", "rejected", "throttles",
+    ]
+    error_message = "alarms are ${join(", ", keys(aws_cloudwatch_metric_alarm.consumer))}"
+  }
+
+  # A parked event waits for a person, and failed ones were not applied.
+  assert {
+    condition = aws_cloudwatch_composite_alarm.at_risk.alarm_rule == join(" OR ", [
+      "ALARM(\"orders-dead-letters\")", "ALARM(\"orders-misconfigured\")", "ALARM(\"orders-oldest-message\")",
+      "ALARM(\"orders-outcome-unknown\")", "ALARM(\"orders-recursion\")",
+    ])
+    error_message = "the rule is ${aws_cloudwatch_composite_alarm.at_risk.alarm_rule}"
+  }
+
+  assert {
+    condition = [for name in ["misconfigured", "recursion"] : aws_cloudwatch_metric_alarm.consumer[name].alarm_description] == [
+      "A function was refused access, or a table or secret is missing. Messages are retried until they reach the dead-letter queue.",
+      "Lambda broke up a loop of this function, SQS and SNS, and dropped what was in it. Something sends the dead letters back to the queue.",
+    ]
+    error_message = "an operation has a secret, and no notifications"
+  }
+}
+
 # Between two runs nothing is reported: a shorter period would clear the alarm each time.
 run "a_rare_reconciler_is_looked_at_over_a_longer_time" {
   command = plan

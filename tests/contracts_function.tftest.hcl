@@ -6,14 +6,13 @@ mock_provider "aws" {
 
 variables {
   batch_size            = 10
-  business_table_arn    = "arn:aws:dynamodb:eu-central-1:111122223333:table/order_records"
   dead_letter_queue_arn = "arn:aws:sqs:eu-central-1:111122223333:orders-dlq"
   environment           = { CONSUMER_NAME = "orders" }
-  ledger_table_arn      = "arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"
   log_retention_days    = 30
   name                  = "orders-worker"
   queue_arn             = "arn:aws:sqs:eu-central-1:111122223333:orders"
-  topic_arns            = []
+  rights                = []
+  shipped_handler       = "idempotent_consumer.handler.handler"
 
   function = {
     architecture            = "arm64"
@@ -29,7 +28,6 @@ variables {
     reserved_concurrency    = null
     runtime                 = "python3.13"
     snap_start              = false
-    table_arns              = []
     timeout_seconds         = 30
     vpc                     = null
   }
@@ -111,6 +109,32 @@ run "default_function" {
   }
 }
 
+# A package brings its own; the shipped one is its caller's to name.
+run "function_of_another_shipped_handler" {
+  command = plan
+
+  module {
+    source = "./modules/function"
+  }
+
+  variables {
+    rights          = [{ sid = "ClaimInLedger", actions = ["dynamodb:UpdateItem"], resources = ["arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"] }]
+    shipped_handler = "idempotent_consumer.http_operation.handler"
+  }
+
+  assert {
+    condition     = aws_lambda_function.worker.handler == "idempotent_consumer.http_operation.handler"
+    error_message = "handler"
+  }
+
+  assert {
+    condition = [for statement in data.aws_iam_policy_document.worker.statement : statement.sid if !contains(["ReadIntake", "DeadLetter", "Log", "Trace"], statement.sid)] == [
+      "ClaimInLedger",
+    ]
+    error_message = "the rights that the caller gives are statements of the policy"
+  }
+}
+
 run "function_with_everything_set" {
   module {
     source = "./modules/function"
@@ -134,7 +158,6 @@ run "function_with_everything_set" {
       reserved_concurrency    = 6
       runtime                 = "python3.12"
       snap_start              = true
-      table_arns              = ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock"]
       timeout_seconds         = 60
       vpc                     = { security_group_ids = ["sg-1"], subnet_ids = ["subnet-1", "subnet-2"] }
     }
@@ -234,7 +257,6 @@ run "reject_package_that_is_not_there" {
       reserved_concurrency    = null
       runtime                 = "python3.13"
       snap_start              = false
-      table_arns              = []
       timeout_seconds         = 30
       vpc                     = null
     }

@@ -89,6 +89,27 @@ run "ledger_without_an_index" {
   }
 }
 
+run "ledger_alone" {
+  module {
+    source = "./modules/tables"
+  }
+
+  variables {
+    business_table      = null
+    business_table_name = null
+  }
+
+  assert {
+    condition     = length(aws_dynamodb_table.business) == 0 && length(data.aws_dynamodb_table.business) == 0
+    error_message = "no business table is made or read"
+  }
+
+  assert {
+    condition     = output.business_table_name == null && output.business_table_arn == null && output.ledger_table_name == "orders-processed-events"
+    error_message = "outputs"
+  }
+}
+
 run "created_table_with_two_keys_and_a_kms_key" {
   module {
     source = "./modules/tables"

@@ -6,14 +6,13 @@ mock_provider "aws" {
 
 variables {
   batch_size            = 10
-  business_table_arn    = "arn:aws:dynamodb:eu-central-1:111122223333:table/order_records"
   dead_letter_queue_arn = "arn:aws:sqs:eu-central-1:111122223333:orders-dlq"
   environment           = { CONSUMER_NAME = "orders" }
-  ledger_table_arn      = "arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"
   log_retention_days    = 30
   name                  = "orders-worker"
   queue_arn             = "arn:aws:sqs:eu-central-1:111122223333:orders"
-  topic_arns            = []
+  rights                = []
+  shipped_handler       = "idempotent_consumer.handler.handler"
 
   function = {
     architecture            = "arm64"
@@ -29,13 +28,12 @@ variables {
     reserved_concurrency    = null
     runtime                 = "python3.13"
     snap_start              = false
-    table_arns              = []
     timeout_seconds         = 30
     vpc                     = null
   }
 }
 
-# The function's variables are at least 4097 bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths in event and notification.
+# The function's variables are at least 4097 bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths that are set (JMESPath).
 run "reject_environment_of_4097_bytes" {
   command = plan
 
@@ -50,7 +48,7 @@ run "reject_environment_of_4097_bytes" {
   expect_failures = [aws_lambda_function.worker]
 }
 
-# The function's variables are at least 4098 bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths in event and notification.
+# The function's variables are at least 4098 bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths that are set (JMESPath).
 run "reject_environment_of_2028_characters_of_two_bytes" {
   command = plan
 
@@ -65,7 +63,7 @@ run "reject_environment_of_2028_characters_of_two_bytes" {
   expect_failures = [aws_lambda_function.worker]
 }
 
-# The function's variables are at least 4097 bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths in event and notification.
+# The function's variables are at least 4097 bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths that are set (JMESPath).
 run "reject_environment_that_is_too_long_with_the_queues_address" {
   command = plan
 

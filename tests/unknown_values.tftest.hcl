@@ -26,7 +26,15 @@ mock_provider "aws" {
   }
 
   mock_resource "aws_s3_bucket" {
-    defaults = { arn = "arn:aws:s3:::own-source-1" }
+    defaults = {
+      arn                         = "arn:aws:s3:::own-source-1"
+      bucket_regional_domain_name = "own-source-1.s3.example.com"
+      id                          = "own-source-1"
+    }
+  }
+
+  mock_resource "aws_secretsmanager_secret" {
+    defaults = { arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:own-token-Ab12Cd" }
   }
 }
 
@@ -40,6 +48,11 @@ run "plan_with_nothing_known" {
   assert {
     condition     = length(output.orders.alarm_names) == 13
     error_message = "the consumer is planned"
+  }
+
+  assert {
+    condition     = length(output.charges.alarm_names) == 12
+    error_message = "the operation is planned"
   }
 }
 

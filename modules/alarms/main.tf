@@ -41,7 +41,7 @@ locals {
     }
     # The reconciler's runs tell of it as well.
     misconfigured = {
-      description = "A function was refused access, or a table or topic is missing. Messages are retried until they reach the dead-letter queue."
+      description = "A function was refused access, or a ${var.operation == null ? "table or topic" : "table or secret"} is missing. Messages are retried until they reach the dead-letter queue."
       dimensions  = { Consumer = var.consumer_name }
       metric      = "Misconfigured"
       namespace   = "IdempotentConsumer"
@@ -59,7 +59,7 @@ locals {
       threshold   = var.oldest_message_age_seconds
     }
     recursion = {
-      description = "Lambda broke up a loop of this function, SQS and SNS, and dropped what was in it. Something sends the notifications back to the queue."
+      description = "Lambda broke up a loop of this function, SQS and SNS, and dropped what was in it. Something sends the ${var.operation == null ? "notifications" : "dead letters"} back to the queue."
       dimensions  = { FunctionName = var.function_name }
       metric      = "RecursiveInvocationsDropped"
       namespace   = "AWS/Lambda"
@@ -85,11 +85,11 @@ locals {
       statistic   = "Sum"
       threshold   = var.throttles_threshold
     }
-  }, local.reconciler_alarms...)
+  }, concat(local.operation_alarms, local.reconciler_alarms)...)
 
   # Those where events are lost if nobody acts. The others tell of symptoms.
   at_risk = setintersection(
-    ["dead-letters", "misconfigured", "oldest-message", "recursion", "stale-pending"], keys(local.alarms)
+    ["dead-letters", "misconfigured", "oldest-message", "outcome-unknown", "recursion", "stale-pending"], keys(local.alarms)
   )
 }
 

@@ -13,8 +13,8 @@ variable "at_risk_actions" {
 }
 
 variable "business_table_name" {
-  description = "Name of the business table, for the dashboard."
-  nullable    = false
+  default     = null
+  description = "Name of the business table, for the dashboard; with an operation, which has none, it is not used."
   type        = string
 }
 
@@ -73,6 +73,12 @@ variable "oldest_message_age_seconds" {
   description = "Seconds, below the queue's retention: an older message in the queue sets off the oldest-message alarm."
   nullable    = false
   type        = number
+}
+
+variable "operation" {
+  default     = null
+  description = "Null for a pipeline. For an operation, failed_threshold: failed effects in five minutes, 0 or more; one more than this sets off the failed alarm. An operation has the alarm outcome-unknown too, and lines of its own on the dashboard."
+  type        = object({ failed_threshold = number })
 }
 
 variable "queue_name" {

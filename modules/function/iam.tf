@@ -1,5 +1,4 @@
-# AWS's action names, each with the call that needs it in tests/plan/test_iam.py. Batch calls have no action of their
-# own: PublishBatch is checked as sns:Publish, BatchExecuteStatement's UPDATE as dynamodb:PartiQLUpdate.
+# AWS's action names, each with the call that needs it in tests/plan/test_iam.py.
 data "aws_iam_policy_document" "worker" {
   statement {
     sid       = "ReadIntake"
@@ -13,33 +12,14 @@ data "aws_iam_policy_document" "worker" {
     resources = [var.dead_letter_queue_arn]
   }
 
-  statement {
-    sid       = "CommitToLedger"
-    actions   = ["dynamodb:PutItem"]
-    resources = [var.ledger_table_arn]
-  }
-
-  # The shipped plan puts rows into the business table. A plan of the caller's own may do all that a transaction can, but
-  # reads nothing.
-  statement {
-    sid       = "WriteRows"
-    actions   = local.is_own_code ? ["dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"] : ["dynamodb:PutItem"]
-    resources = concat([var.business_table_arn], local.is_own_code ? var.function.table_arns : [])
-  }
-
-  statement {
-    sid       = "ReadAndMarkLedger"
-    actions   = ["dynamodb:BatchGetItem", "dynamodb:PartiQLUpdate"]
-    resources = [var.ledger_table_arn]
-  }
-
+  # What the code does with events is its caller's to say.
   dynamic "statement" {
-    for_each = var.topic_arns
+    for_each = var.rights
 
     content {
-      sid       = "Publish"
-      actions   = ["sns:Publish"]
-      resources = [statement.value]
+      sid       = statement.value.sid
+      actions   = statement.value.actions
+      resources = statement.value.resources
     }
   }
 

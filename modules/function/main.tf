@@ -1,10 +1,6 @@
 locals {
-  shipped_handler = "idempotent_consumer.handler.handler"
-
-  handler = coalesce(var.function.handler, local.shipped_handler)
+  handler = coalesce(var.function.handler, var.shipped_handler)
   package = coalesce(var.function.package, "${path.module}/../../lambda/dist/idempotent-consumer.zip")
-
-  is_own_code = var.function.package != null || local.handler != local.shipped_handler
 
   # Before the first apply no address is known; a plan judges the rest.
   planned_environment = { for name, value in var.environment : name => value if !contains(["DEAD_LETTER_QUEUE_URL", "QUEUE_URL", "TOPIC_ARN"], name) }
@@ -84,7 +80,7 @@ resource "aws_lambda_function" "worker" {
     # Lambda itself refuses the function only when the queues and tables are made.
     precondition {
       condition     = local.environment_bytes <= 4096
-      error_message = "The function's variables are at least ${local.environment_bytes} bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths in event and notification."
+      error_message = "The function's variables are at least ${local.environment_bytes} bytes of JSON, but Lambda takes at most 4096: shorten function.environment, or the paths that are set (JMESPath)."
     }
   }
 

@@ -4,12 +4,6 @@ variable "batch_size" {
   type        = number
 }
 
-variable "business_table_arn" {
-  description = "ARN of the business table: the function may put rows into it, with code of your own update, delete and check them too."
-  nullable    = false
-  type        = string
-}
-
 variable "dead_letter_queue_arn" {
   description = "ARN of the dead-letter queue: the function may send to it."
   nullable    = false
@@ -23,7 +17,7 @@ variable "environment" {
 }
 
 variable "function" {
-  description = "The function: package is the path of its zip and handler names the function in it (null = those that come with the module), table_arns are further tables that code of your own writes to, the rest as in the root module's variable of this name."
+  description = "The function: package is the path of its zip and handler names the function in it (null = those that come with the module), the rest as in the root module's variable of this name."
   nullable    = false
 
   type = object({
@@ -40,7 +34,6 @@ variable "function" {
     reserved_concurrency    = number
     runtime                 = string
     snap_start              = bool
-    table_arns              = list(string)
     timeout_seconds         = number
     vpc                     = object({ security_group_ids = list(string), subnet_ids = list(string) })
   })
@@ -48,13 +41,7 @@ variable "function" {
 
 variable "kms_key_arn" {
   default     = null
-  description = "ARN of the KMS key that the queues, tables and topic use; the function may use it, and its environment and log group are encrypted with it. Null = no key of your own."
-  type        = string
-}
-
-variable "ledger_table_arn" {
-  description = "ARN of the ledger table: the function may put, read and mark rows in it."
-  nullable    = false
+  description = "ARN of the KMS key that the queues, and all else that the function uses, are encrypted with; the function may use it, and its environment and log group are encrypted with it. Null = no key of your own."
   type        = string
 }
 
@@ -76,15 +63,26 @@ variable "queue_arn" {
   type        = string
 }
 
+variable "rights" {
+  description = "What the role may do beyond reading the queue, dead-lettering, logging, tracing and joining a VPC: statements of the role's policy, each with a sid, AWS's action names and the ARNs that these are on. How many they are must be known at plan, the ARNs need not be."
+  nullable    = false
+
+  type = list(object({
+    actions   = list(string)
+    resources = list(string)
+    sid       = string
+  }))
+}
+
+variable "shipped_handler" {
+  description = "The handler that runs unless function.handler names another: module.function of the zip that comes with the module."
+  nullable    = false
+  type        = string
+}
+
 variable "tags" {
   default     = {}
   description = "Tags of the function, its role, log group and event source mapping."
   nullable    = false
   type        = map(string)
-}
-
-variable "topic_arns" {
-  description = "The topic that the function may publish to, as a list of none or one: its length is known while the ARN is not."
-  nullable    = false
-  type        = list(string)
 }

@@ -1,6 +1,6 @@
 # An existing table is compared with what the worker will write: a wrong key would reject every event.
 data "aws_dynamodb_table" "business" {
-  count = var.business_table.create ? 0 : 1
+  count = local.existing_tables
 
   name = var.business_table_name
 

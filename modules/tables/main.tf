@@ -1,3 +1,9 @@
+locals {
+  # By the object alone: the table's name may be known only after apply.
+  created_tables  = var.business_table == null ? 0 : var.business_table.create ? 1 : 0
+  existing_tables = var.business_table == null ? 0 : var.business_table.create ? 0 : 1
+}
+
 # One row for each event that was ever committed. Without it, everything still in a queue is processed again.
 resource "aws_dynamodb_table" "ledger" {
   billing_mode                = "PAY_PER_REQUEST"
@@ -20,7 +26,7 @@ resource "aws_dynamodb_table" "ledger" {
     }
   }
 
-  # Only pending rows carry its key, so it is nearly empty. The rest of a row is read from the table: the index lags.
+  # Only rows that are not finished carry its key, so it is nearly empty. The rest of a row is read from the table: the index lags.
   dynamic "global_secondary_index" {
     for_each = var.pending_index ? ["pending"] : []
 
@@ -49,7 +55,7 @@ resource "aws_dynamodb_table" "ledger" {
 }
 
 resource "aws_dynamodb_table" "business" {
-  count = var.business_table.create ? 1 : 0
+  count = local.created_tables
 
   billing_mode                = "PAY_PER_REQUEST"
   deletion_protection_enabled = var.deletion_protection

@@ -1,10 +1,10 @@
 output "business_table_arn" {
-  description = "ARN of the business table, created or existing."
+  description = "ARN of the business table, created or existing; null without one."
   value       = one(concat(aws_dynamodb_table.business[*].arn, data.aws_dynamodb_table.business[*].arn))
 }
 
 output "business_table_name" {
-  description = "Name of the business table, created or existing."
+  description = "Name of the business table, created or existing; null without one."
   value       = one(concat(aws_dynamodb_table.business[*].name, data.aws_dynamodb_table.business[*].name))
 }
 

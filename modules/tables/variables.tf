@@ -1,6 +1,6 @@
 variable "business_table" {
-  description = "Whether the business table is created (create) or exists, and its key: hash_key and range_key are attribute names (range_key null = none), the types are S or N. An existing table with another key is refused."
-  nullable    = false
+  default     = null
+  description = "Whether the business table is created (create) or exists, and its key: hash_key and range_key are attribute names (range_key null = none), the types are S or N. An existing table with another key is refused. Null = no business table."
 
   type = object({
     create         = bool
@@ -12,8 +12,8 @@ variable "business_table" {
 }
 
 variable "business_table_name" {
-  description = "Name of the business table, 3 to 255 characters. Another name makes another table."
-  nullable    = false
+  default     = null
+  description = "Name of the business table, 3 to 255 characters; needed with business_table, and without it of no use. Another name makes another table."
   type        = string
 }
 
@@ -38,7 +38,7 @@ variable "ledger_table_name" {
 
 variable "pending_index" {
   default     = true
-  description = "Whether the ledger has the index pending, by which the reconciler finds committed events that were not announced. Each event then costs two small writes more. Without it finding them takes a scan."
+  description = "Whether the ledger has the index pending, by which events that are not finished are found: committed and not announced, or an operation's that is neither completed nor failed. Each event then costs two small writes more. Without it finding them takes a scan."
   nullable    = false
   type        = bool
 }

@@ -9,3 +9,9 @@ from tests.plan.support import Plan, plan
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """The consumers of tests/fixtures/variants, each configured in another way."""
     return plan("tests/fixtures/variants", tmp_path_factory.mktemp("variants"))
+
+
+@pytest.fixture(scope="module")
+def operations(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """The operations of tests/fixtures/operations: in the shortest form, and with everything set."""
+    return plan("tests/fixtures/operations", tmp_path_factory.mktemp("operations"))

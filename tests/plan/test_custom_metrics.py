@@ -15,6 +15,7 @@ from moto import mock_aws
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.reconciler import ScheduledReconciler
 from idempotent_consumer.settings import ReconcilerSettings
+from tests.handler.operations import Shop
 from tests.handler.support import Cloud, Context, record
 from tests.plan.support import Plan
 
@@ -42,16 +43,42 @@ def published(pipeline: Plan, cloud: Cloud, capsys: pytest.CaptureFixture[str]) 
     return {metric: unit for line in lines for metric, unit in metrics_of(line)}
 
 
+@pytest.fixture
+def published_by_operation(
+    operations: Plan, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> dict[Metric, str]:
+    """The metrics of one call of an operation's worker, with their units."""
+    (name,) = operations.values("module.minimal.module.queue.aws_sqs_queue.intake", "name")
+    Shop(cloud, monkeypatch, CONSUMER_NAME=name).deliver()
+    (line,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    return dict(metrics_of(line))
+
+
+def custom_alarms(planned: Plan) -> dict[str, dict[str, Any]]:
+    """The alarms of the shortest block that are on metrics of the code's own."""
+    prefix = "module.minimal.module.alarms.aws_cloudwatch_metric_alarm.consumer"
+    return {
+        name.split('"')[1]: planned.after(name)
+        for name in planned.created()
+        if name.startswith(prefix) and planned.after(name)["namespace"] == "IdempotentConsumer"
+    }
+
+
 def test_each_alarm_on_a_custom_metric_is_on_one_that_is_published(
     pipeline: Plan, published: Mapping[Metric, str]
 ) -> None:
-    prefix = "module.minimal.module.alarms.aws_cloudwatch_metric_alarm.consumer"
-    alarms = {
-        name.split('"')[1]: pipeline.after(name)
-        for name in pipeline.created()
-        if name.startswith(prefix) and pipeline.after(name)["namespace"] == "IdempotentConsumer"
-    }
+    alarms = custom_alarms(pipeline)
     assert sorted(alarms) == ["conflicts", "misconfigured", "rejected", "stale-pending"]
+    assert_published(alarms, published)
+
+
+def test_so_is_each_alarm_of_an_operation(operations: Plan, published_by_operation: Mapping[Metric, str]) -> None:
+    alarms = custom_alarms(operations)
+    assert sorted(alarms) == ["conflicts", "failed", "misconfigured", "outcome-unknown", "rejected"]
+    assert_published(alarms, published_by_operation)
+
+
+def assert_published(alarms: Mapping[str, Mapping[str, Any]], published: Mapping[Metric, str]) -> None:
     for alarm in alarms.values():
         dimensions = tuple(sorted(alarm["dimensions"].items()))
         assert (alarm["namespace"], alarm["metric_name"], dimensions) in published
@@ -74,6 +101,27 @@ def test_the_lines_give_each_metric_that_the_readme_explains(published: Mapping[
         "Retries": "Count",
         "StalePending": "Count",
         "Superseded": "Count",
+    }
+
+
+def test_the_line_of_an_operation_gives_each_metric_that_its_dashboard_draws(
+    published_by_operation: Mapping[Metric, str],
+) -> None:
+    assert {name: unit for (_, name, _), unit in published_by_operation.items()} == {
+        "Blocked": "Count",
+        "Claimed": "Count",
+        "Completed": "Count",
+        "Conflicts": "Count",
+        "Duplicates": "Count",
+        "EventAge": "Milliseconds",
+        "Failed": "Count",
+        "Ignored": "Count",
+        "InProgressStale": "Count",
+        "Misconfigured": "Count",
+        "OutcomeUnknown": "Count",
+        "ReceiveCount": "Count",
+        "Rejected": "Count",
+        "Retries": "Count",
     }
 
 

@@ -49,7 +49,25 @@ PUBLISHED = {
     ("AWS/DynamoDB", "TableName"): {"ReadThrottleEvents", "TransactionConflict", "WriteThrottleEvents"},
     ("AWS/SNS", "TopicName"): {"NumberOfMessagesPublished", "NumberOfNotificationsFailed"},
 }
-VARIANTS = ("all", "no_reconciler", "no_topic")
+# What the worker of an operation publishes; the command line counts what it sends back.
+OF_AN_OPERATION = {
+    "Blocked",
+    "Claimed",
+    "Completed",
+    "Conflicts",
+    "Duplicates",
+    "EventAge",
+    "Failed",
+    "Ignored",
+    "InProgressStale",
+    "Misconfigured",
+    "OutcomeUnknown",
+    "ReceiveCount",
+    "Rejected",
+    "Replayed",
+    "Retries",
+}
+VARIANTS = ("all", "no_reconciler", "no_topic", "operation")
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +94,10 @@ def metrics(dashboards: Plan, variant: str, namespace: str) -> set[tuple[str, st
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_metric_is_one_that_the_code_or_aws_publishes(dashboards: Plan, variant: str) -> None:
+    published = PUBLISHED | ({("IdempotentConsumer", "Consumer"): OF_AN_OPERATION} if variant == "operation" else {})
     for widget in widgets(dashboards, variant):
         for namespace, metric, dimension, value, drawn in lines(widget):
-            assert metric in PUBLISHED[namespace, dimension], metric
+            assert metric in published[namespace, dimension], metric
             assert value
             assert set(drawn) == {"label", "stat", "yAxis"}
 
@@ -94,6 +113,28 @@ def test_business_outcomes_come_first_and_aws_internals_after(dashboards: Plan) 
         {"AWS/DynamoDB"},
         {"AWS/SNS"},
     ]
+
+
+def test_an_operation_has_its_outcomes_first_and_neither_a_topic_nor_a_business_table(dashboards: Plan) -> None:
+    drawn = [[line[4]["label"] for line in lines(widget)] for widget in widgets(dashboards, "operation")]
+    assert drawn == [
+        ["claimed", "completed", "duplicates", "ignored"],
+        ["rejected", "conflicts", "failed"],
+        ["stale", "unknown", "replayed"],
+        ["retries", "blocked (FIFO)", "misconfigured"],
+        ["half are younger", "95 % are younger", "oldest"],
+        ["average", "most"],
+        ["waiting", "in work", "age of the oldest (seconds)"],
+        ["dead letters", "age of the oldest (seconds)"],
+        ["calls", "errors", "throttles", "broken loops"],
+        ["half are shorter", "longest", "calls at a time"],
+        ["ledger: throttled reads", "ledger: throttled writes", "ledger: conflicts"],
+    ]
+
+
+def test_every_metric_of_an_operation_is_drawn(dashboards: Plan) -> None:
+    assert metrics(dashboards, "operation", "IdempotentConsumer") == {(metric, "orders") for metric in OF_AN_OPERATION}
+    assert {of for _, of in metrics(dashboards, "operation", "AWS/DynamoDB")} == {"orders-processed-events"}
 
 
 def test_every_metric_of_the_consumer_is_drawn(dashboards: Plan) -> None:
@@ -124,7 +165,7 @@ def test_what_is_not_there_is_not_drawn(dashboards: Plan) -> None:
     ) == {("OldestPendingAge", "orders"), ("Reconciled", "orders"), ("StalePending", "orders")}
     assert {of for _, of in metrics(dashboards, "no_reconciler", "AWS/Lambda")} == {"orders-worker"}
     assert metrics(dashboards, "no_topic", "AWS/SNS") == set()
-    assert [len(widgets(dashboards, variant)) for variant in VARIANTS] == [12, 12, 11]
+    assert [len(widgets(dashboards, variant)) for variant in VARIANTS] == [12, 12, 11, 11]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -164,6 +205,14 @@ def test_it_says_in_words_what_is_normal_and_what_is_trouble(dashboards: Plan) -
     assert "**Normal:**" in normal
     assert all(word in normal for word in ("Duplicates", "resumed", "superseded", "ignored", "Retries"))
     assert all(word in trouble for word in ("rejected", "conflicts", "Misconfigured", "Stale"))
+
+
+def test_for_an_operation_it_says_what_is_normal_and_what_is_trouble_with_effects(dashboards: Plan) -> None:
+    (legend,) = widgets(dashboards, "operation", "text")
+    normal, trouble = legend["properties"]["markdown"].split("**Trouble:**")
+    assert all(word in normal for word in ("completed", "claimed", "Duplicates", "ignored", "Retries", "Stale"))
+    assert all(word in trouble for word in ("rejected", "conflicts", "failed", "Unknown", "Misconfigured"))
+    assert not any(word in normal + trouble for word in ("applied follows", "superseded", "topic", "announced"))
 
 
 def test_the_region_is_that_of_the_function(pipeline: Plan) -> None:

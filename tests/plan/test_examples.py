@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +12,24 @@ import pytest
 from local.terraform import CHECKOUT
 from tests.plan.support import Plan, module_source, plan, plan_errors
 
-# For each example, its consumers by the module's name, each with its business table.
-EXAMPLES = {
+# For each example, its consumers by the module's name, each with its business table; an operation has none.
+EXAMPLES: dict[str, dict[str, str | None]] = {
     "eventbridge": {"parcels": "parcel_scans"},
     "fan-out": {"invoices": "invoice_records", "sales": "sale_records"},
     "fifo": {"accounts": "account_states"},
     "orders": {"orders": "order_records"},
+    "payments": {"payments": None},
     "s3-ingest": {"uploads": "uploaded_objects"},
     "stock": {"stock": "stock_order_lines"},
+    "webhook": {"webhook": None},
 }
-# What the zip of examples/stock would be: any file will do for a plan.
-VARIABLES = {"stock": {"package": str(CHECKOUT / "lambda/dist/idempotent-consumer.zip")}}
+# What the zips of the examples' own code would be: any file will do for a plan.
+PACKAGE = str(CHECKOUT / "lambda/dist/idempotent-consumer.zip")
+VARIABLES = {
+    "payments": {"package": PACKAGE, "provider_url": "https://payments.example.com"},
+    "stock": {"package": PACKAGE},
+    "webhook": {"receiver_url": "https://hooks.example.com/orders"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +41,7 @@ def test_every_example_is_planned_here() -> None:
     assert sorted(path.name for path in (CHECKOUT / "examples").iterdir() if path.is_dir()) == list(EXAMPLES)
 
 
-def beside_the_consumers(example: Plan, consumers: dict[str, str]) -> list[str]:
+def beside_the_consumers(example: Plan, consumers: Iterable[str]) -> list[str]:
     return [
         address
         for address in example.created()
@@ -55,14 +64,18 @@ def test_the_examples_create_consumers_and_what_these_are_shown_with(plans: dict
         "fan-out": ["aws_sns_topic_subscription.invoices"],
         "fifo": subscriber,
         "orders": subscriber,
+        "payments": [],
         "s3-ingest": ["aws_s3_bucket.uploads", "aws_s3_bucket_notification.uploads"],
         "stock": ["aws_dynamodb_table.stock"],
+        "webhook": ["aws_secretsmanager_secret.token"],
     }
     assert len(plans["orders"].created("module.orders")) == 34
+    assert len(plans["webhook"].created("module.webhook")) == 23
 
 
 def test_no_two_examples_give_a_name_twice(plans: dict[str, Plan]) -> None:
-    for kind in ("aws_dynamodb_table", "aws_iam_role", "aws_lambda_function", "aws_sns_topic", "aws_sqs_queue"):
+    kinds = "dynamodb_table", "iam_role", "lambda_function", "secretsmanager_secret", "sns_topic", "sqs_queue"
+    for kind in (f"aws_{kind}" for kind in kinds):
         key = "function_name" if kind == "aws_lambda_function" else "name"
         given = [
             example.values(address, key)[0]
@@ -81,9 +94,10 @@ def test_a_consumer_is_named_after_what_it_consumes(plans: dict[str, Plan]) -> N
                 "module.queue.aws_sqs_queue.intake": f"{consumer}{suffix}",
                 "module.queue.aws_sqs_queue.dead_letter": f"{consumer}-dlq{suffix}",
                 "module.tables.aws_dynamodb_table.ledger": f"{consumer}-processed-events",
-                "module.tables.aws_dynamodb_table.business[0]": business_table,
-                "aws_sns_topic.notifications[0]": f"{consumer}-notifications{suffix}",
             }
+            if business_table is not None:
+                expected["module.tables.aws_dynamodb_table.business[0]"] = business_table
+                expected["aws_sns_topic.notifications[0]"] = f"{consumer}-notifications{suffix}"
             found = {address: plans[name].values(f"module.{consumer}.{address}", "name")[0] for address in expected}
             assert found == expected
 
@@ -91,7 +105,7 @@ def test_a_consumer_is_named_after_what_it_consumes(plans: dict[str, Plan]) -> N
 def test_the_examples_protect_their_tables_until_told_otherwise(plans: dict[str, Plan]) -> None:
     for name, example in plans.items():
         tables = [address for address in example.created() if "aws_dynamodb_table." in address]
-        assert len(tables) >= 2
+        assert len(tables) >= sum(2 if table else 1 for table in EXAMPLES[name].values())
         for address in tables:
             assert example.values(address, "deletion_protection_enabled") == (True,), (name, address)
 
@@ -139,17 +153,47 @@ def test_a_queue_takes_messages_before_its_producer_is_told_of_it(plans: dict[st
 
 def test_stock_runs_its_own_code_and_may_write_to_its_own_table(plans: dict[str, Plan]) -> None:
     function = "module.stock.module.function.aws_lambda_function.worker"
-    assert plans["stock"].values(function, "handler", "filename") == ("stock.handler", VARIABLES["stock"]["package"])
+    assert plans["stock"].values(function, "handler", "filename") == ("stock.handler", PACKAGE)
     consumer = plans["stock"].configuration()["module_calls"]["stock"]["expressions"]
     assert "aws_dynamodb_table.stock.arn" in consumer["function"]["references"]
 
 
-def test_stock_without_its_zip_is_told_that_it_is_not_built(tmp_path: Path) -> None:
+def test_payments_runs_its_own_effect_by_a_policy_that_is_a_variable(plans: dict[str, Plan]) -> None:
+    function = "module.payments.module.function.aws_lambda_function.worker"
+    assert plans["payments"].values(function, "handler", "filename") == ("payments.handler", PACKAGE)
+    call = plans["payments"].configuration()["module_calls"]["payments"]["expressions"]
+    assert call["operation"]["references"] == ["var.effect_timeout_seconds", "var.settle_seconds", "var.uncertain"]
+    assert "http" not in call
+
+
+def test_webhook_makes_the_call_that_comes_with_the_module_and_reads_its_token(plans: dict[str, Plan]) -> None:
+    function = "module.webhook.module.function.aws_lambda_function.worker"
+    assert plans["webhook"].values(function, "handler") == ("idempotent_consumer.http_operation.handler",)
+    document = "module.webhook.module.function.data.aws_iam_policy_document.worker"
+    rights = {statement["sid"]: statement["actions"] for statement in plans["webhook"].after(document)["statement"]}
+    assert rights["ClaimInLedger"] == ["dynamodb:UpdateItem"]
+    assert rights["ReadSecret"] == ["secretsmanager:GetSecretValue"]
+
+
+def test_the_secret_of_webhook_is_kept_for_a_month_unless_the_example_is_tried(
+    plans: dict[str, Plan], tmp_path: Path
+) -> None:
+    trial = plan("examples/webhook", tmp_path, VARIABLES["webhook"] | {"deletion_protection": "false"})
+    days = [
+        example.values("aws_secretsmanager_secret.token", "recovery_window_in_days")
+        for example in (plans["webhook"], trial)
+    ]
+    assert days == [(30,), (0,)]
+
+
+@pytest.mark.parametrize("example", ["payments", "stock"])
+def test_an_example_without_its_zip_is_told_that_it_is_not_built(tmp_path: Path, example: str) -> None:
+    more = VARIABLES[example] | {"package": f"./{example}.zip"}
     call = f"""
-    module "stock" {{
-      source  = "{module_source(tmp_path, "examples/stock")}"
-      package = "./stock.zip"
+    module "{example}" {{
+      source = "{module_source(tmp_path, f"examples/{example}")}"
+      {" ".join(f"{name} = {json.dumps(value)}" + chr(10) for name, value in more.items())}
     }}
     """
     (error,) = plan_errors(tmp_path, call)
-    assert error["detail"].startswith('function.package is "./stock.zip", and there is no such file: ')
+    assert error["detail"].startswith(f'function.package is "./{example}.zip", and there is no such file: ')

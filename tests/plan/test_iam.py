@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,27 +18,43 @@ BUSINESS = "arn:aws:dynamodb:eu-central-1:111122223333:table/order_records"
 STOCK = "arn:aws:dynamodb:eu-central-1:111122223333:table/stock"
 TOPIC = "arn:aws:sns:eu-central-1:111122223333:orders-notifications"
 KEY = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:payments-token-Ab12Cd"
+PARAMETER = "arn:aws:ssm:eu-central-1:111122223333:parameter/payments/token"
 PENDING_INDEX = "arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events/index/pending"
 LOG_GROUP = "(known after apply)"  # with ":*": a policy on a log group names its streams
 ANYTHING = "*"
 
+# What the modules would learn from AWS, and pass on to the roles.
+KNOWN_ARNS = {
+    "queue": {"dead_letter_queue_arn": DEAD_LETTER_QUEUE, "queue_arn": QUEUE},
+    "tables": {"business_table_arn": BUSINESS, "ledger_table_arn": LEDGER},
+}
+
 # AWS checks batch calls under the names of the single ones; there is no action for BatchExecuteStatement,
 # PublishBatch or DeleteMessageBatch.
-DEFAULT = {
+FUNCTION = {
     ("sqs:ReceiveMessage", QUEUE): "the event source mapping polls",
     ("sqs:ChangeMessageVisibility", QUEUE): "ChangeMessageVisibilityBatch hides what has to be tried again",
     ("sqs:DeleteMessage", QUEUE): "the event source mapping deletes what is settled",
     ("sqs:GetQueueAttributes", QUEUE): "the event source mapping scales by the queue's length",
-    ("sqs:SendMessage", DEAD_LETTER_QUEUE): "SendMessage(Batch) of rejected and conflicting messages",
+    ("sqs:SendMessage", DEAD_LETTER_QUEUE): "SendMessage(Batch) of what can never succeed, or waits for a person",
+    ("logs:CreateLogStream", LOG_GROUP): "Lambda opens a stream for each environment of the function",
+    ("logs:PutLogEvents", LOG_GROUP): "Lambda writes the log, metrics included",
+    ("xray:PutTraceSegments", ANYTHING): "the function sends its trace",
+    ("xray:PutTelemetryRecords", ANYTHING): "the X-Ray daemon reports about itself",
+}
+PIPELINE = FUNCTION | {
     ("dynamodb:PutItem", LEDGER): "TransactWriteItems: the ledger row; PutItem of superseded events",
     ("dynamodb:PutItem", BUSINESS): "TransactWriteItems: the business row",
     ("dynamodb:BatchGetItem", LEDGER): "BatchGetItem: what was decided before",
     ("dynamodb:PartiQLUpdate", LEDGER): "BatchExecuteStatement: UPDATE marks rows as sent",
     ("sns:Publish", TOPIC): "PublishBatch",
-    ("logs:CreateLogStream", LOG_GROUP): "Lambda opens a stream for each environment of the function",
-    ("logs:PutLogEvents", LOG_GROUP): "Lambda writes the log, metrics included",
-    ("xray:PutTraceSegments", ANYTHING): "the function sends its trace",
-    ("xray:PutTelemetryRecords", ANYTHING): "the X-Ray daemon reports about itself",
+}
+OPERATION = FUNCTION | {
+    (
+        "dynamodb:UpdateItem",
+        LEDGER,
+    ): "UpdateItem claims, completes, fails and parks; the row it finds comes with its answer",
 }
 USE_OF_THE_KEY = {
     ("kms:Decrypt", KEY): "reading the queue and the tables, publishing to the topic",
@@ -70,30 +87,62 @@ RECONCILER = {
 }
 
 
-def variants(default: dict[tuple[str, str], str]) -> dict[str, dict[tuple[str, str], str]]:
-    """What each variant of tests/fixtures/function_role adds or leaves out."""
-    return {
-        "default": default,
-        "key": default | USE_OF_THE_KEY,
-        "no_topic": {right: call for right, call in default.items() if right[0] != "sns:Publish"},
-        "own_code": default | (OWN_CODE | OWN_TABLE if default is DEFAULT else {}),
-        "own_layer": default | (OWN_CODE if default is DEFAULT else {}),
-        "shipped_code_by_name": default,
-        "vpc": default | USE_OF_A_VPC,
-    }
-
-
-# By module and role: they have one name.
-VARIANTS = {
-    (module, role, variant): needed
-    for module, role, default in [("function", "worker", DEFAULT), ("reconciler", "reconciler", RECONCILER)]
-    for variant, needed in variants(default).items()
+PIPELINES = {
+    "default": PIPELINE,
+    "key": PIPELINE | USE_OF_THE_KEY,
+    "no_topic": {right: call for right, call in PIPELINE.items() if right[0] != "sns:Publish"},
+    "own_code": PIPELINE | OWN_CODE | OWN_TABLE,
+    "own_layer": PIPELINE | OWN_CODE,
+    "shipped_code_by_name": PIPELINE,
+    "vpc": PIPELINE | USE_OF_A_VPC,
 }
+RECONCILERS = {
+    "default": RECONCILER,
+    "key": RECONCILER | USE_OF_THE_KEY,
+    "no_topic": {right: call for right, call in RECONCILER.items() if right[0] != "sns:Publish"},
+    "own_code": RECONCILER,
+    "own_layer": RECONCILER,
+    "shipped_code_by_name": RECONCILER,
+    "vpc": RECONCILER | USE_OF_A_VPC,
+}
+OPERATIONS = {
+    "http": OPERATION,
+    "key": OPERATION | USE_OF_THE_KEY,
+    "own_code": OPERATION,
+    "parameter": OPERATION | {("ssm:GetParameter", PARAMETER): "GetParameter: what the provider knows the caller by"},
+    "secret": OPERATION | {("secretsmanager:GetSecretValue", SECRET): "GetSecretValue: as GetParameter"},
+    "vpc": OPERATION | USE_OF_A_VPC,
+}
+# By the policy's address, after tests/fixtures/roles.
+NEEDED = {
+    f'module.{module}["{variant}"].module.{part}.data.aws_iam_policy_document.{role}': needed
+    for module, part, role, variants in [
+        ("pipeline", "function", "worker", PIPELINES),
+        ("pipeline", "reconciler[0]", "reconciler", RECONCILERS),
+        ("operation", "function", "worker", OPERATIONS),
+    ]
+    for variant, needed in variants.items()
+}
+FUNCTIONS = [
+    (("pipeline", "function"), "worker"),
+    (("pipeline", "reconciler"), "reconciler"),
+    (("operation", "function"), "worker"),
+]
 
 
 @pytest.fixture(scope="module")
 def roles(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return plan("tests/fixtures/function_role", tmp_path_factory.mktemp("roles"))
+    folder = tmp_path_factory.mktemp("roles")
+    for module, arns in KNOWN_ARNS.items():
+        name_arns(folder / "modules" / module, arns)
+    return plan("tests/fixtures/roles", folder)
+
+
+def name_arns(module: Path, arns: dict[str, str]) -> None:
+    """Let a module's outputs say ARNs before there is anything to have one."""
+    outputs = [f'output "{name}" {{\n  value = "{arn}"\n}}\n' for name, arn in arns.items()]
+    module.mkdir(parents=True)
+    (module / "arns_override.tf").write_text("".join(outputs))
 
 
 def rights(statements: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -106,43 +155,62 @@ def rights(statements: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
                 yield action, LOG_GROUP if resource is None else resource
 
 
-@pytest.mark.parametrize(("module", "role", "variant"), VARIANTS)
+@pytest.mark.parametrize("address", NEEDED)
 @pytest.mark.case("T04", "T13", "T16", "T21")
-def test_the_role_has_the_rights_that_its_calls_need_and_no_more(
-    roles: Plan, module: str, role: str, variant: str
-) -> None:
-    document = roles.after(f'module.{module}["{variant}"].data.aws_iam_policy_document.{role}')
-    assert sorted(rights(document["statement"])) == sorted(VARIANTS[module, role, variant])
+def test_the_role_has_the_rights_that_its_calls_need_and_no_more(roles: Plan, address: str) -> None:
+    assert sorted(rights(roles.after(address)["statement"])) == sorted(NEEDED[address])
 
 
-@pytest.mark.parametrize("variant", variants({}))
+def test_the_rights_have_names_that_say_what_they_are_for(roles: Plan) -> None:
+    def names(module: str) -> list[str]:
+        address = f"module.{module}.module.function.data.aws_iam_policy_document.worker"
+        return [statement["sid"] for statement in roles.after(address)["statement"]]
+
+    common = (["ReadIntake", "DeadLetter"], ["Log", "Trace"])
+    pipeline = ["CommitToLedger", "WriteRows", "ReadAndMarkLedger", "Publish"]
+    assert names('pipeline["default"]') == [*common[0], *pipeline, *common[1]]
+    assert names('pipeline["key"]') == [*common[0], *pipeline, "UseKey", *common[1]]
+    assert names('operation["http"]') == [*common[0], "ClaimInLedger", *common[1]]
+    assert names('operation["secret"]') == [*common[0], "ClaimInLedger", "ReadSecret", *common[1]]
+    assert names('operation["vpc"]') == [*common[0], "ClaimInLedger", *common[1], "JoinVpc"]
+
+
+@pytest.mark.parametrize("variant", PIPELINES)
 def test_the_roles_have_no_other_policy(roles: Plan, variant: str) -> None:
-    def of_iam(module: str) -> list[str]:
-        return [address for address in roles.created(f'module.{module}["{variant}"]') if "iam" in address]
-
-    assert of_iam("function") == ["aws_iam_role.worker", "aws_iam_role_policy.worker"]
-    assert of_iam("reconciler") == [
-        "aws_iam_role.reconciler",
-        "aws_iam_role.schedule",
-        "aws_iam_role_policy.reconciler",
-        "aws_iam_role_policy.schedule",
+    created = roles.created(f'module.pipeline["{variant}"]')
+    assert [address for address in created if "iam" in address] == [
+        "module.function.aws_iam_role.worker",
+        "module.function.aws_iam_role_policy.worker",
+        "module.reconciler[0].aws_iam_role.reconciler",
+        "module.reconciler[0].aws_iam_role.schedule",
+        "module.reconciler[0].aws_iam_role_policy.reconciler",
+        "module.reconciler[0].aws_iam_role_policy.schedule",
     ]
 
 
-def document_of(plan: Plan, module: str, name: str) -> dict[str, Any]:
+@pytest.mark.parametrize("variant", OPERATIONS)
+def test_the_role_of_an_operation_has_no_other_policy(roles: Plan, variant: str) -> None:
+    created = roles.created(f'module.operation["{variant}"]')
+    assert [address for address in created if "iam" in address] == [
+        "module.function.aws_iam_role.worker",
+        "module.function.aws_iam_role_policy.worker",
+    ]
+
+
+def document_of(plan: Plan, modules: tuple[str, ...], name: str) -> dict[str, Any]:
     """How a policy document is written."""
     return next(
         resource["expressions"]
-        for resource in plan.configuration(module)["resources"]
+        for resource in plan.configuration(*modules)["resources"]
         if resource["address"] == f"data.aws_iam_policy_document.{name}"
     )
 
 
-@pytest.mark.parametrize(("module", "role"), [("function", "worker"), ("reconciler", "reconciler")])
+@pytest.mark.parametrize(("modules", "role"), FUNCTIONS)
 def test_the_rights_on_the_log_are_on_the_streams_of_the_functions_own_group(
-    roles: Plan, module: str, role: str
+    roles: Plan, modules: tuple[str, ...], role: str
 ) -> None:
-    statements = document_of(roles, module, role)["statement"]
+    statements = document_of(roles, modules, role)["statement"]
     log = next(statement for statement in statements if statement["sid"] == {"constant_value": "Log"})
     assert log["resources"]["references"] == [
         f"aws_cloudwatch_log_group.{role}.arn",
@@ -151,7 +219,7 @@ def test_the_rights_on_the_log_are_on_the_streams_of_the_functions_own_group(
 
 
 def test_the_schedule_may_call_the_reconciler_and_nothing_else(roles: Plan) -> None:
-    (statement,) = document_of(roles, "reconciler", "schedule")["statement"]
+    (statement,) = document_of(roles, ("pipeline", "reconciler"), "schedule")["statement"]
     assert statement == {
         "actions": {"constant_value": ["lambda:InvokeFunction"]},
         "resources": {"references": ["aws_lambda_function.reconciler.arn", "aws_lambda_function.reconciler"]},
@@ -160,7 +228,9 @@ def test_the_schedule_may_call_the_reconciler_and_nothing_else(roles: Plan) -> N
 
 
 def test_a_schedule_of_this_account_alone_takes_the_schedules_role(roles: Plan) -> None:
-    (policy,) = roles.values('module.reconciler["default"].aws_iam_role.schedule', "assume_role_policy")
+    (policy,) = roles.values(
+        'module.pipeline["default"].module.reconciler[0].aws_iam_role.schedule', "assume_role_policy"
+    )
     assert json.loads(policy) == {
         "Statement": [
             {
@@ -175,14 +245,21 @@ def test_a_schedule_of_this_account_alone_takes_the_schedules_role(roles: Plan) 
 
 
 def test_only_tracing_and_the_vpc_know_no_resource_to_name() -> None:
-    everything = [right for variant in VARIANTS.values() for right in variant]
+    everything = [right for variant in NEEDED.values() for right in variant]
     assert {action.split(":")[0] for action, resource in everything if "*" in resource} == {"ec2", "xray"}
     assert not any("*" in action for action, _ in everything)
 
 
-@pytest.mark.parametrize(("module", "role"), [("function", "worker"), ("reconciler", "reconciler")])
-def test_lambda_alone_takes_the_role(roles: Plan, module: str, role: str) -> None:
-    (policy,) = roles.values(f'module.{module}["default"].aws_iam_role.{role}', "assume_role_policy")
+@pytest.mark.parametrize(
+    "role",
+    [
+        'module.pipeline["default"].module.function.aws_iam_role.worker',
+        'module.pipeline["default"].module.reconciler[0].aws_iam_role.reconciler',
+        'module.operation["http"].module.function.aws_iam_role.worker',
+    ],
+)
+def test_lambda_alone_takes_the_role(roles: Plan, role: str) -> None:
+    (policy,) = roles.values(role, "assume_role_policy")
     assert json.loads(policy) == {
         "Statement": [
             {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}}
@@ -201,12 +278,9 @@ def test_the_module_gives_each_right_on_the_right_resource(pipeline: Plan) -> No
         }
 
     assert arguments("function") == {
-        "business_table_arn": "module.tables.business_table_arn",
         "dead_letter_queue_arn": "module.queue.dead_letter_queue_arn",
         "kms_key_arn": "var.encryption.kms_key_arn",
-        "ledger_table_arn": "module.tables.ledger_table_arn",
         "queue_arn": "module.queue.queue_arn",
-        "topic_arns": "local.topic_arns",
     }
     assert arguments("reconciler") == {
         "kms_key_arn": "var.encryption.kms_key_arn",

@@ -7,8 +7,8 @@ in one root module, and each message is compared with the comment above its run.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from local.terraform import CHECKOUT
 from tests.plan.support import module_source, plan_errors
 
+OPERATION = "modules/operation"
 REJECT_FILES = sorted((CHECKOUT / "tests").glob("reject*.tftest.hcl"))
 # An argument and its value, up to the next argument or the end.
 ARGUMENT = r"^{indent}(\w+) += (.*?)\n*(?=^{indent}\w|\Z)"
@@ -84,8 +85,60 @@ def read_refusals(file: Path) -> list[Refusal]:
 REFUSALS = [refusal for file in REJECT_FILES for refusal in read_refusals(file)]
 
 
+@dataclass(frozen=True)
+class Validation:
+    """A validation of a variable. text: without its layout."""
+
+    variable: str
+    text: str
+    rule: tuple[str, int]
+
+    def beginning(self) -> str:
+        """The first nine words of what it says, without the values."""
+        said = self.text.split('error_message = "', 1)[1].removesuffix('"').replace('\\"', '"')
+        return " ".join(re.sub(r"\$\{(?:[^{}]|\{[^{}]*\})*\}", "…", said).split()[:9])
+
+
+def validations_of(module: str) -> list[Validation]:
+    found = []
+    for path in sorted((CHECKOUT / module).glob("variables*.tf")):
+        text = path.read_text()
+        for block in re.finditer(r'^variable "(\w+)" \{\n.*?^\}', text, re.MULTILINE | re.DOTALL):
+            for each in re.finditer(r"^  validation \{\n(.*?)^  \}", block[0], re.MULTILINE | re.DOTALL):
+                line = text.count("\n", 0, block.start() + each.start()) + 1
+                rule = (path.relative_to(CHECKOUT).as_posix(), line)
+                found.append(Validation(block[1], " ".join(each[1].split()), rule))
+    return found
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Told]]:
+    """What each input is told, by run."""
+    return tell(REFUSALS, tmp_path_factory.mktemp)
+
+
+@pytest.fixture(scope="module")
+def told_by_operation(
+    told: Mapping[str, list[Told]], tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, list[Told]]:
+    """What the module for operations says to the inputs that the root module refuses by a validation of both."""
+    shared = {each.text for each in validations_of(OPERATION)}
+    rules = {each.rule for each in validations_of(".") if each.text in shared}
+    refusals = [refusal for refusal in REFUSALS if any(each.rule in rules for each in told[refusal.name])]
+    return tell([as_operation(refusal) for refusal in refusals], tmp_path_factory.mktemp)
+
+
+def as_operation(refusal: Refusal) -> Refusal:
+    """The same input, given to the module for operations."""
+    names = {each.variable for each in validations_of(OPERATION)}
+    arguments = {name: value for name, value in refusal.arguments.items() if name in names}
+    url = "'https://api.example.com/v1/charges'"
+    if "package" not in arguments.get("function", ""):
+        arguments["http"] = f'{{ hosts = ["api.example.com"], url = "{url}" }}'
+    return replace(refusal, source=OPERATION, arguments=arguments)
+
+
+def tell(refusals: Sequence[Refusal], make_folder: Callable[[str], Path]) -> dict[str, list[Told]]:
     """What each input is told, by run.
 
     Terraform first checks what concerns one variable alone, then what concerns several, and plans resources only if
@@ -94,14 +147,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Told]]:
     """
     told: dict[str, list[Told]] = {}
     for attempt in ("alone", "together"):
-        folder = tmp_path_factory.mktemp(attempt)
-        for error in plan_refusals(folder, [refusal for refusal in REFUSALS if refusal.name not in told]):
+        folder = make_folder(attempt)
+        for error in plan_refusals(folder, [refusal for refusal in refusals if refusal.name not in told]):
             kind, name, *_ = error["snippet"]["context"].split('"')
             if kind == "module ":
                 told.setdefault(name, []).append(read_error(folder, error))
-    for refusal in REFUSALS:
+    for refusal in refusals:
         if refusal.name not in told:
-            folder = tmp_path_factory.mktemp(refusal.name)
+            folder = make_folder(refusal.name)
             told[refusal.name] = [read_error(folder, error) for error in plan_refusals(folder, [refusal])]
     return told
 
@@ -120,7 +173,12 @@ def read_error(folder: Path, error: Mapping[str, Any]) -> Told:
 
 def test_every_run_of_the_reject_files_is_read() -> None:
     runs = {file.name: file.read_text().count("\nrun ") for file in REJECT_FILES}
-    assert runs == {"reject.tftest.hcl": 159, "reject_function.tftest.hcl": 3, "reject_queue.tftest.hcl": 15}
+    assert runs == {
+        "reject.tftest.hcl": 159,
+        "reject_function.tftest.hcl": 3,
+        "reject_operation.tftest.hcl": 94,
+        "reject_queue.tftest.hcl": 15,
+    }
     assert len(REFUSALS) == len({refusal.name for refusal in REFUSALS}) == sum(runs.values())
 
 
@@ -135,7 +193,7 @@ def test_a_long_event_is_refused_although_no_address_is_known_yet(tmp_path: Path
     '''
     assert [error["detail"] for error in plan_errors(tmp_path, call)] == [
         "The function's variables are at least 4549 bytes of JSON, but Lambda takes at most 4096: "
-        "shorten function.environment, or the paths in event and notification."
+        "shorten function.environment, or the paths that are set (JMESPath)."
     ]
 
 
@@ -154,14 +212,56 @@ def test_a_refused_input_is_told_why_and_only_that(refusal: Refusal, told: Mappi
     assert [each.message for each in told.get(refusal.name, [])] == [refusal.message]
 
 
-def test_every_validation_refuses_something(told: Mapping[str, list[Told]]) -> None:
-    rules = {
-        (path.relative_to(CHECKOUT).as_posix(), line)
-        for path in [*CHECKOUT.glob("variables*.tf"), CHECKOUT / "modules" / "queue" / "variables.tf"]
-        for line, text in enumerate(path.read_text().splitlines(), 1)
-        if text == "  validation {"
+def test_every_validation_refuses_something(
+    told: Mapping[str, list[Told]], told_by_operation: Mapping[str, list[Told]]
+) -> None:
+    rules = {each.rule for module in (".", "modules/queue", OPERATION) for each in validations_of(module)}
+    refusing = {each.rule for answers in (told, told_by_operation) for every in answers.values() for each in every}
+    assert rules - refusing == set()
+
+
+def test_what_both_modules_refuse_they_refuse_in_the_same_words(
+    told: Mapping[str, list[Told]], told_by_operation: Mapping[str, list[Told]]
+) -> None:
+    others = {
+        name: [each.message for each in every]
+        for name, every in told_by_operation.items()
+        if told[name][0].message not in [each.message for each in every]
     }
-    assert rules - {each.rule for every in told.values() for each in every} == set()
+    # The reconciler's setting, which is no other module's.
+    assert others == {"environment_that_the_module_sets_for_the_reconciler": []}
+
+
+def test_the_modules_differ_in_the_validations_of_what_only_one_of_them_has() -> None:
+    """A rule of both is one text: else it would be mended in one of them, and forgotten in the other."""
+    root, operation = validations_of("."), validations_of(OPERATION)
+    variables = {each.variable for each in root} & {each.variable for each in operation}
+
+    def only_in(these: list[Validation], those: list[Validation]) -> list[str]:
+        texts = {each.text for each in those}
+        return [each.beginning() for each in these if each.variable in variables and each.text not in texts]
+
+    assert only_in(root, operation) == [
+        "batch_size is … and function.timeout_seconds is …: at 10",
+        "alarms.stale_pending is …, but must be a whole number,",
+        "event.write_mode is …, but must be insert, upsert or",
+        'event.version is null and event.write_mode is "newer": without a',
+        "event.version is … and event.write_mode is …: a version",
+        "event has a blank path (fingerprint …, id …,",
+        'event.envelope is "s3", event.item is "@" and business_table.hash_key is',
+        "function.table_arns is …, but must be ARNs of DynamoDB",
+        "function.table_arns is …, with a consumer's ledger: a plan",
+        "function.table_arns is … and function.package is null: the shipped",
+        "queue.max_receive_count (…) x the larger of queue.visibility_timeout_seconds (…) and",
+    ]
+    assert only_in(operation, root) == [
+        "batch_size is …, operation.effect_timeout_seconds is … and function.timeout_seconds is",
+        "alarms.failed is …, but must be a whole number,",
+        "event has a blank path (fingerprint …, id …):",
+        "queue.max_receive_count is …, not above operation.max_attempts (…): SQS would",
+        "queue.max_receive_count (…) x the largest of queue.visibility_timeout_seconds (…), queue.backoff_max_seconds",
+        'queue.retention_days is … (… seconds), but with operation.uncertain "reconcile"',
+    ]
 
 
 def test_reports_belong_to_runs_that_exist() -> None:

@@ -19,9 +19,13 @@ COMMANDS = [line for line in RUNBOOK.splitlines() if line.startswith("idempotent
 AWS_COMMANDS = [line for line in RUNBOOK.splitlines() if line.startswith("aws ")]
 
 
-def test_each_alarm_has_its_section_with_three_commands(pipeline: Plan) -> None:
+def alarms_of(planned: Plan) -> set[str]:
     prefix = "module.minimal.module.alarms.aws_cloudwatch_metric_alarm.consumer"
-    alarms = {name.split('"')[1] for name in pipeline.created() if name.startswith(prefix)}
+    return {name.split('"')[1] for name in planned.created() if name.startswith(prefix)}
+
+
+def test_each_alarm_has_its_section_with_three_commands(pipeline: Plan, operations: Plan) -> None:
+    alarms = alarms_of(pipeline) | alarms_of(operations)
     sections = dict(re.findall(r"^## ([a-z-]+)\n(.*?)(?=^## |\Z)", RUNBOOK, re.MULTILINE | re.DOTALL))
     assert sections.keys() == alarms | {"events-at-risk"}
     assert {name: text.count("\nidempotent-consumer ") for name, text in sections.items()} == dict.fromkeys(sections, 3)

@@ -53,6 +53,42 @@ def test_nothing_known_is_no_obstacle_to_a_plan(fresh: Plan) -> None:
     ]
 
 
+@pytest.mark.case("T11")
+def test_nothing_known_is_no_obstacle_to_an_operation(fresh: Plan) -> None:
+    assert fresh.created("module.charges") == [
+        "module.alarms.aws_cloudwatch_composite_alarm.at_risk",
+        "module.alarms.aws_cloudwatch_dashboard.consumer[0]",
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["conflicts"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["dead-letters"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["duration"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["errors"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["failed"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["misconfigured"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["oldest-message"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["outcome-unknown"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["recursion"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["rejected"]',
+        'module.alarms.aws_cloudwatch_metric_alarm.consumer["throttles"]',
+        "module.function.aws_cloudwatch_log_group.worker",
+        "module.function.aws_iam_role.worker",
+        "module.function.aws_iam_role_policy.additional[0]",
+        "module.function.aws_iam_role_policy.worker",
+        "module.function.aws_lambda_event_source_mapping.intake",
+        "module.function.aws_lambda_function.worker",
+        "module.queue.aws_sqs_queue.dead_letter",
+        "module.queue.aws_sqs_queue.intake",
+        "module.queue.aws_sqs_queue_policy.intake[0]",
+        "module.queue.aws_sqs_queue_redrive_allow_policy.dead_letter",
+        "module.queue.aws_sqs_queue_redrive_policy.intake",
+        "module.tables.aws_dynamodb_table.ledger",
+    ]
+
+
+def test_a_business_table_is_made_although_its_name_is_not_known_yet(fresh: Plan) -> None:
+    assert fresh.created("module.tables") == ["aws_dynamodb_table.business[0]", "aws_dynamodb_table.ledger"]
+    assert fresh.after_unknown("module.tables.aws_dynamodb_table.business[0]")["name"] is True
+
+
 def test_the_values_really_are_unknown(fresh: Plan) -> None:
     assert fresh.after_unknown("module.orders.module.queue.aws_sqs_queue.intake")["kms_master_key_id"] is True
     assert fresh.after_unknown("module.orders.module.function.aws_iam_role.worker")["permissions_boundary"] is True
@@ -62,3 +98,6 @@ def test_the_values_really_are_unknown(fresh: Plan) -> None:
     assert fresh.after_unknown(f"{reconciler}.aws_cloudwatch_log_group.reconciler")["kms_key_id"] is True
     assert fresh.after_unknown(f"{reconciler}.aws_iam_role_policy.additional[0]")["policy"] is True
     assert fresh.after_unknown("module.orders.module.tables.data.aws_dynamodb_table.business[0]")["name"] is True
+    assert fresh.after_unknown("aws_secretsmanager_secret.token")["arn"] is True
+    worker = fresh.after_unknown("module.charges.module.function.aws_lambda_function.worker")
+    assert worker["environment"] == [{"variables": True}]
