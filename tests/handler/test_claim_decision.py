@@ -101,7 +101,7 @@ def test_a_lease_that_runs_is_waited_for(policy: WhenUncertain) -> None:
 def test_what_is_parked_waits_for_a_person_whatever_the_policy(policy: WhenUncertain, now_ms: int) -> None:
     parked = replace(IN_PROGRESS, parked_ms=LEASE_END, reason="outcome-unknown", detail="2 attempts")
     assert decided(parked, now_ms, policy) == Verdict(
-        Outcome.PARKED, "outcome-unknown", "idempotency key key-1, attempt 4: 2 attempts"
+        Outcome.PARKED, "outcome-unknown", "idempotency key key-1: 2 attempts"
     )
 
 

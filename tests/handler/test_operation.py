@@ -293,7 +293,7 @@ def test_what_an_effect_raises_else_is_parked(
     assert "ttl" not in shop.cloud.ledger()["o-1"]
     (letter,) = shop.cloud.dead_letters()
     assert letter.reason == "outcome-unknown"
-    assert letter.detail == f"idempotency key {KEY}, attempt 1: 1 attempt, the last one: {told}"
+    assert letter.detail == f"idempotency key {KEY}: 1 attempt, the last one: {told}"
     assert "secret text" not in caplog.text
 
 

@@ -13,6 +13,7 @@ from idempotent_consumer import telemetry
 from idempotent_consumer.answer import MISCONFIGURED_REASONS
 from idempotent_consumer.claim_row import StoredResult
 from idempotent_consumer.effect import (
+    OUTCOME_UNKNOWN,
     Applied,
     Effect,
     EffectFailed,
@@ -111,7 +112,7 @@ def _told(said: Any, is_raised: bool, message_id: str) -> Done | Failed | Doubte
             _read(said, "reason", _reason, "effect-failed"), _detail(said), issubclass(kind, Final), after_seconds
         )
     if issubclass(kind, Uncertain):
-        return Doubted(_read(said, "reason", _reason, "outcome-unknown"), _detail(said))
+        return Doubted(_read(said, "reason", _reason, OUTCOME_UNKNOWN), _detail(said))
     if issubclass(kind, TimeIsUp):
         return Doubted("effect-timed-out")
     if is_raised or issubclass(kind, BaseException):

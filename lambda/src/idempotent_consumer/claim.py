@@ -157,10 +157,13 @@ class Claims:
         return self._write_claim(claim, _Change(row.event_id, sets, removes, **_unchanged(row)), budget)
 
     def renew(self, claim: Claim, budget: Budget) -> Claim | Row:
-        """Make the lease last from now on; returns the row where the claim is lost."""
+        """Make the lease last from now on; returns the row where the claim is lost.
+
+        For work that outlasts a lease. In Lambda none does: a lease outlasts the function.
+        """
         renewed = replace(claim, lease_until_ms=self._now_ms() + self._settings.lease_ms)
         sets = {"lease_until": _number(renewed.lease_until_ms)}
-        return self._write(_Change(claim.event_id, sets, **_held(claim)), budget) or renewed
+        return self._write(_Change(claim.event_id, sets, **_fence(claim)), budget) or renewed
 
     def release(self, claim: Claim, budget: Budget) -> Row | None:
         """Give back a claim whose effect has not begun: the attempt does not count, the next one may come at once."""
@@ -170,20 +173,20 @@ class Claims:
             sets["lease_until"] = _number(now_ms)
         else:
             sets["status"] = {"S": State.FAILED_RETRYABLE.value}
-        return self._write(_Change(claim.event_id, sets, **_held(claim)), budget)
+        return self._write(_Change(claim.event_id, sets, **_fence(claim)), budget)
 
     def complete(self, standing: Claim | Row, result: StoredResult, budget: Budget) -> Row | None:
         """Record that the effect was applied, with its result.
 
         standing: the claim of the attempt, or a row without a worker that the provider was asked about.
         """
-        sets = self._final(State.COMPLETED) | result.attributes | _told(result.problem, "")
+        sets = self._final(State.COMPLETED) | result.attributes | _explained(result.problem, "")
         removes = [name for name in ("reason", "detail", *_UNFINISHED) if name not in sets]
         return self._settle(standing, sets, removes, budget)
 
     def fail(self, standing: Claim | Row, reason: str, detail: str, budget: Budget) -> Row | None:
         """Record that it was certainly not applied, and never will be."""
-        sets = self._final(State.FAILED_FINAL) | _told(reason, detail)
+        sets = self._final(State.FAILED_FINAL) | _explained(reason, detail)
         return self._settle(standing, sets, _UNFINISHED, budget)
 
     def fail_for_now(
@@ -191,7 +194,7 @@ class Claims:
     ) -> Row | None:
         """Record that it was certainly not applied so far; the next attempt is no earlier than `retry_at_ms`."""
         sets = {"status": {"S": State.FAILED_RETRYABLE.value}, "next_attempt_at": _number(retry_at_ms)}
-        return self._settle(standing, sets | _told(reason, detail), _DOUBTS, budget)
+        return self._settle(standing, sets | _explained(reason, detail), _DOUBTS, budget)
 
     def doubt(self, claim: Claim, reason: str, detail: str, retry_at_ms: int | None, budget: Budget) -> Row | None:
         """Record why nobody knows whether it was applied. It stays IN_PROGRESS.
@@ -199,14 +202,14 @@ class Claims:
         retry_at_ms: where another attempt is safe, its time, and the lease ends now; None keeps the lease.
         """
         now_ms = self._now_ms()
-        sets = {"uncertain_at": _number(now_ms)} | _told(reason, detail)
+        sets = {"uncertain_at": _number(now_ms)} | _explained(reason, detail)
         if retry_at_ms is not None:
             sets |= {"lease_until": _number(now_ms), "next_attempt_at": _number(retry_at_ms)}
         return self._settle(claim, sets, [], budget)
 
     def park(self, standing: Claim | Row, reason: str, detail: str, budget: Budget) -> Row | None:
         """Leave an uncertain operation to a person: nothing is tried any more until one has decided."""
-        sets = {"parked_at": _number(self._now_ms())} | _told(reason, detail)
+        sets = {"parked_at": _number(self._now_ms())} | _explained(reason, detail)
         return self._settle(standing, sets, ["next_attempt_at"], budget)
 
     def resolve(self, row: Row, resolution: Resolution, budget: Budget) -> Row | None:
@@ -228,11 +231,11 @@ class Claims:
             }
             removes += ["reason", "detail", "settled_at", "ttl"]
         elif resolution.decision is Decision.FAILED:
-            sets |= self._final(State.FAILED_FINAL) | _told("resolved-failed", resolution.why)
+            sets |= self._final(State.FAILED_FINAL) | _explained("resolved-failed", resolution.why)
             removes += ["next_attempt_at", "pending_shard"]
         else:
             result = StoredResult.of(resolution.result)
-            sets |= self._final(State.COMPLETED) | result.attributes | _told(result.problem, "")
+            sets |= self._final(State.COMPLETED) | result.attributes | _explained(result.problem, "")
             removes += [name for name in ("reason", "detail", "next_attempt_at", "pending_shard") if name not in sets]
         return self._write(_Change(row.event_id, sets, removes, **_unchanged(row)), budget)
 
@@ -267,8 +270,8 @@ class Claims:
 
     def _settle(self, standing: Claim | Row, sets: Item, removes: Sequence[str], budget: Budget) -> Row | None:
         """Record what is known by now. To lose it would make the outcome uncertain: tried as long as there is time."""
-        fence = _held(standing) if isinstance(standing, Claim) else _unchanged(standing)
-        return self._write(_Change(standing.event_id, sets, removes, **fence), budget, is_lasting=True)
+        condition = _fence(standing) if isinstance(standing, Claim) else _unchanged(standing)
+        return self._write(_Change(standing.event_id, sets, removes, **condition), budget, is_lasting=True)
 
     def _write(self, change: _Change, budget: Budget, *, is_lasting: bool = False) -> Row | None:
         failure = OUT_OF_TIME
@@ -302,7 +305,7 @@ def _standing(change: _Change, error: Exception) -> Row | None:
         raise ClaimFailed(_UNREADABLE) from None
 
 
-def _held(claim: Claim) -> Mapping[str, Any]:
+def _fence(claim: Claim) -> Mapping[str, Any]:
     """The fence: this very attempt, while its lease runs."""
     return {
         "equal": {
@@ -334,7 +337,7 @@ def _unchanged(row: Row) -> Mapping[str, Any]:
     return {"equal": equal, "absent": absent}
 
 
-def _told(reason: str, detail: str) -> Item:
+def _explained(reason: str, detail: str) -> Item:
     told = {"reason": reason, "detail": REFUSED_CHARACTER.sub("?", detail)[:_MAX_DETAIL]}
     return {name: {"S": text} for name, text in told.items() if text}
 

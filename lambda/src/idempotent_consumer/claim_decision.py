@@ -10,9 +10,8 @@ from enum import Enum
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.claim import Claim
 from idempotent_consumer.claim_row import Row, State
+from idempotent_consumer.effect import OUTCOME_UNKNOWN
 from idempotent_consumer.operation_settings import OperationSettings, WhenUncertain
-
-OUTCOME_UNKNOWN = "outcome-unknown"
 
 
 class Next(Enum):
@@ -81,8 +80,7 @@ def doubt(row: Row) -> str:
 
 def parked(standing: Row | Claim, why: str) -> Verdict:
     """The verdict on an operation that waits for a person."""
-    key, attempt = standing.idempotency_key, standing.attempt
-    return Verdict(Outcome.PARKED, OUTCOME_UNKNOWN, f"idempotency key {key}, attempt {attempt}: {why}")
+    return Verdict(Outcome.PARKED, OUTCOME_UNKNOWN, f"idempotency key {standing.idempotency_key}: {why}")
 
 
 def _known_not_applied(row: Row, now_ms: int, settings: OperationSettings) -> Verdict | Step:

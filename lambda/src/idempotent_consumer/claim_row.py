@@ -87,14 +87,14 @@ def read_row(item: Item) -> Row:
             lease_until_ms=_number(item["lease_until"]),
             created_ms=_number(item["created_at"]),
             since_ms=_number(item["since"]),
-            next_attempt_ms=_time(item, "next_attempt_at"),
-            uncertain_ms=_time(item, "uncertain_at"),
-            parked_ms=_time(item, "parked_at"),
-            settled_ms=_time(item, "settled_at"),
+            next_attempt_ms=_optional(item, "next_attempt_at"),
+            uncertain_ms=_optional(item, "uncertain_at"),
+            parked_ms=_optional(item, "parked_at"),
+            settled_ms=_optional(item, "settled_at"),
             reason=_text(item, "reason") or "",
             detail=_text(item, "detail") or "",
             result_text=_text(item, "result"),
-            result_bytes=_time(item, "result_bytes"),
+            result_bytes=_optional(item, "result_bytes"),
             result_sha256=_text(item, "result_sha256"),
             audit=item["audit"]["L"] if "audit" in item else (),
         )
@@ -139,7 +139,7 @@ def _number(value: AttributeValue) -> int:
     return int(Decimal(value["N"]))
 
 
-def _time(item: Item, name: str) -> int | None:
+def _optional(item: Item, name: str) -> int | None:
     return _number(item[name]) if name in item else None
 
 

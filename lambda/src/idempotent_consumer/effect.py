@@ -13,6 +13,8 @@ from typing import Any
 from idempotent_consumer.event import Event
 from idempotent_consumer.rejection import short_reason
 
+OUTCOME_UNKNOWN = "outcome-unknown"
+
 
 class EffectFailed(Exception):
     """The effect was certainly not applied. reason: a short text that people search by. detail: never logged."""
@@ -51,12 +53,12 @@ class Uncertain(Exception):
     reason, detail: as in `EffectFailed`.
     """
 
-    reason = "outcome-unknown"
+    reason = OUTCOME_UNKNOWN
     detail = ""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
-        self.reason = short_reason(reason, "outcome-unknown")
+        self.reason = short_reason(reason, OUTCOME_UNKNOWN)
         self.detail = str(detail)
 
 

@@ -14,7 +14,6 @@ from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
 from idempotent_consumer.backoff import Postponing, drawn_seconds
 from idempotent_consumer.claim import Claim, ClaimFailed, Claims
 from idempotent_consumer.claim_decision import (
-    OUTCOME_UNKNOWN,
     Next,
     Step,
     decide,
@@ -27,8 +26,8 @@ from idempotent_consumer.claim_decision import (
 from idempotent_consumer.claim_resolution import CLOCK_SKEW_MS
 from idempotent_consumer.claim_row import Row
 from idempotent_consumer.dead_letter import DeadLetterQueue
-from idempotent_consumer.delivery import Delivery, Work, hold_group
-from idempotent_consumer.effect import Effect, NotApplied, Prepare, Reconcile, Retryable
+from idempotent_consumer.delivery import Delivery, hold_group
+from idempotent_consumer.effect import OUTCOME_UNKNOWN, Effect, NotApplied, Prepare, Reconcile, Retryable
 from idempotent_consumer.event import Event
 from idempotent_consumer.intake import open_message
 from idempotent_consumer.message import Message, read_messages
@@ -93,9 +92,8 @@ class OperationConsumer:
         run = _Invocation(Budget(context))
         self._check_lease(run.budget)
         report = Report()
-        held: set[str] = set()
         deliveries = [self._process(message, run) for message in read_messages(invocation)]
-        returning = returning_messages(deliveries, held)
+        returning = returning_messages(deliveries, set())
         coming_back = [delivery for delivery in deliveries if delivery.message.id in returning]
         postpone(coming_back, self._postponing.begin(), run.budget)
         log(deliveries)
@@ -122,8 +120,6 @@ class OperationConsumer:
 
     def _process(self, message: Message, run: _Invocation) -> Delivery:
         """All steps for one message. On FIFO nothing is touched behind one of its group that is not settled."""
-        if not run.budget.allows_call():
-            return Delivery(message, [Work(message, None, OUT_OF_TIME)])
         delivery = open_message(message, self._settings)
         if message.group in run.held:
             delivery.block()
@@ -159,8 +155,6 @@ class OperationConsumer:
 
     def _operate(self, event: Event, message: Message, run: _Invocation) -> Verdict:
         """Claim the event and run its effect, or do what its row says. Raises ClaimFailed."""
-        if not self._has_time(run):
-            return OUT_OF_TIME
         with telemetry.phase("claim"):
             standing = self._claims.claim(event.id, event.fingerprint, message.id, run.budget)
         for _ in range(_LOOKS):
@@ -202,7 +196,7 @@ class OperationConsumer:
         seconds = self._settings.effect_timeout_ms / 1000
         said = ask_provider(self._operation.reconcile, event, row.idempotency_key, seconds, message.id)
         if isinstance(said, Done):
-            return self._complete(row, said, run) or _CHANGING
+            return self._complete(row, said, run)
         now_ms = telemetry.now_ms()
         if isinstance(said, NotApplied):
             step = give_up_or(Next.TAKE, row, now_ms, self._settings)
@@ -220,62 +214,63 @@ class OperationConsumer:
 
     def _attempt(self, claim: Claim, event: Event, message: Message, run: _Invocation) -> Verdict:
         """Run the effect, if it ends within the lease and the invocation, and record its outcome."""
-        run.claimed += 1
         ends_ms = telemetry.now_ms() + self._settings.effect_timeout_ms
         if ends_ms > claim.lease_until_ms or not run.budget.allows_effect(self._settings.effect_timeout_ms, calls=1):
             self._claims.release(claim, run.budget)
             return OUT_OF_TIME
+        run.claimed += 1
         seconds = self._settings.effect_timeout_ms / 1000
         ended = run_effect(self._operation.effect, event, claim.idempotency_key, seconds, message.id)
-        return self._record(claim, ended, self._is_last(message), run) or _CLAIM_LOST
+        recorded = self._record(claim, ended, self._is_last(message), run)
+        return recorded if isinstance(recorded, Verdict) else _CLAIM_LOST
 
     def _is_last(self, message: Message) -> bool:
         """Whether the message, if it is reported, does not come back."""
         return message.receive_count >= self._settings.backoff.max_receives
 
-    def _record(self, claim: Claim, ended: Done | Failed | Doubted, is_last: bool, run: _Invocation) -> Verdict | None:
-        """Record what is known of an attempt; None where the claim is lost."""
+    def _record(self, claim: Claim, ended: Done | Failed | Doubted, is_last: bool, run: _Invocation) -> Verdict | Row:
+        """Record what is known of an attempt; the row where the claim is lost."""
         if isinstance(ended, Done):
             return self._complete(claim, ended, run)
         if isinstance(ended, Failed) and not claim.is_uncertain:
             return self._failed(claim, ended, run)
         return self._doubted(claim, ended, is_last, run)  # a failure says nothing about the attempt before
 
-    def _complete(self, standing: Claim | Row, done: Done, run: _Invocation) -> Verdict | None:
+    def _complete(self, standing: Claim | Row, done: Done, run: _Invocation) -> Verdict | Row:
         with telemetry.phase("record"):
             changed = self._claims.complete(standing, done.result, run.budget)
-        return None if changed else Verdict(Outcome.COMPLETED, done.result.problem)
+        return changed or Verdict(Outcome.COMPLETED, done.result.problem)
 
-    def _failed(self, claim: Claim, failed: Failed, run: _Invocation) -> Verdict | None:
+    def _failed(self, claim: Claim, failed: Failed, run: _Invocation) -> Verdict | Row:
         """It was certainly not applied."""
         reason, detail = failed.reason, failed.detail
         retry_at_ms = self._retry_at_ms(claim, failed.after_seconds)
         limit = exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
         if not failed.is_final and not limit:
             changed = self._claims.fail_for_now(claim, reason, detail, retry_at_ms, run.budget)
-            return None if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)
+            return changed or Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)
         if not failed.is_final:
             reason, detail = limit, last_failure(claim.tries, reason, detail)
         changed = self._claims.fail(claim, reason, detail, run.budget)
-        return None if changed else Verdict(Outcome.FAILED, reason, detail)
+        return changed or Verdict(Outcome.FAILED, reason, detail)
 
-    def _doubted(self, claim: Claim, ended: Failed | Doubted, is_last: bool, run: _Invocation) -> Verdict | None:
+    def _doubted(self, claim: Claim, ended: Failed | Doubted, is_last: bool, run: _Invocation) -> Verdict | Row:
         """Nobody knows whether it was applied."""
         reason, detail = ended.reason, ended.detail
         if self._settings.uncertain is WhenUncertain.RECONCILE and not is_last:
             changed = self._claims.doubt(claim, reason, detail, None, run.budget)
             settled_ms = claim.lease_until_ms + self._settings.settle_ms
-            return None if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=settled_ms)
+            return changed or Verdict(Outcome.RETRY, reason, retry_at_ms=settled_ms)
         failed = ended if isinstance(ended, Failed) else None
         retry_at_ms = self._retry_at_ms(claim, failed.after_seconds if failed else None)
         is_final = is_last or (failed is not None and failed.is_final)
         is_over = is_final or exhausted(claim.tries, claim.since_ms, retry_at_ms, self._settings)
         if self._settings.uncertain is WhenUncertain.PROVIDER_KEY and not is_over:
             changed = self._claims.doubt(claim, reason, detail, retry_at_ms, run.budget)
-            return None if changed else Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)
+            return changed or Verdict(Outcome.RETRY, reason, retry_at_ms=retry_at_ms)
         why = last_failure(claim.tries, reason, detail)
         changed = self._claims.park(claim, OUTCOME_UNKNOWN, why, run.budget)
-        return None if changed else parked(claim, why)
+        return changed or parked(claim, why)
 
     def _retry_at_ms(self, claim: Claim, after_seconds: float | None) -> int:
         if after_seconds is None:
