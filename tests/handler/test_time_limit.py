@@ -107,11 +107,12 @@ def test_an_alarm_at_whatever_line_is_off_once_the_code_has_ended(line: int) -> 
                 signal.raise_signal(signal.SIGALRM)
         return trace
 
+    before = sys.gettrace()  # such as that of coverage
     sys.settrace(trace)
     try:
         with contextlib.suppress(TimeIsUp):
             call_within(60, int)
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
     assert signal.getsignal(signal.SIGALRM) is handler
