@@ -8,10 +8,10 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from local.emulator import Emulator
 from local.terraform import CHECKOUT
-from tests.e2e.pipeline import Pipeline
 
 PROGRAM = [sys.executable, "-m", "idempotent_consumer_cli"]
 
@@ -34,12 +34,19 @@ class Answer:
         return self.lines[-1]
 
 
+class Consumer(Protocol):
+    """A pipeline or an operation. outputs: of its module."""
+
+    emulator: Emulator
+    outputs: Mapping[str, Any]
+
+
 class Operator:
     """Runs commands on one consumer."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.name = pipeline.outputs["function_name"].removesuffix("-worker")
-        self._endpoint = pipeline.emulator.endpoint
+    def __init__(self, consumer: Consumer) -> None:
+        self.name = consumer.outputs["function_name"].removesuffix("-worker")
+        self._endpoint = consumer.emulator.endpoint
 
     def run(self, command: str, *options: str) -> Answer:
         answer = subprocess.run(
