@@ -729,7 +729,7 @@ run "reject_null_header_path" {
   expect_failures = [var.http]
 }
 
-# http.url is 'http://api.example.com/v1/charges', but an address begins with https://: without TLS anyone on the way could read and change what is sent.
+# http.url is 'http://api.example.com/v1/charges', but an address begins with https://: without TLS anyone on the way could read and change what is sent (http.allow_http is for tests).
 run "reject_url_without_tls" {
   command = plan
 
@@ -744,7 +744,7 @@ run "reject_url_without_tls" {
   expect_failures = [var.http]
 }
 
-# http.url is 'api.example.com/v1/charges', but an address begins with https://: without TLS anyone on the way could read and change what is sent.
+# http.url is 'api.example.com/v1/charges', but an address begins with https://: without TLS anyone on the way could read and change what is sent (http.allow_http is for tests).
 run "reject_url_without_a_scheme" {
   command = plan
 
@@ -759,7 +759,7 @@ run "reject_url_without_a_scheme" {
   expect_failures = [var.http]
 }
 
-# http.url is 'ftp://api.example.com/v1/charges', but an address begins with https://: without TLS anyone on the way could read and change what is sent.
+# http.url is 'ftp://api.example.com/v1/charges', but an address begins with https://: without TLS anyone on the way could read and change what is sent (http.allow_http is for tests).
 run "reject_url_of_another_scheme_although_http_is_allowed" {
   command = plan
 
@@ -778,7 +778,7 @@ run "reject_url_of_another_scheme_although_http_is_allowed" {
   expect_failures = [var.http]
 }
 
-# http.url is 'https://api.example.com/v1/charges' and http.reconcile.url ['http://api.example.com/v1/charges', key], but an address begins with https://: without TLS anyone on the way could read and change what is sent.
+# http.url is 'https://api.example.com/v1/charges' and http.reconcile.url ['http://api.example.com/v1/charges', key], but an address begins with https://: without TLS anyone on the way could read and change what is sent (http.allow_http is for tests).
 run "reject_reconcile_url_without_tls" {
   command = plan
 

@@ -119,7 +119,7 @@ class Resolver:
             Decision.FAILED: f"failed: {resolution.why}",
             Decision.RETRY: "to be retried at once",
         }[resolution.decision]
-        return f"would be {what}" if self._is_dry else f"{what} (attempt {row.attempt + 1}, decided by {resolution.by})"
+        return f"would be {what.removeprefix('to be ')}" if self._is_dry else f"{what} (attempt {row.attempt + 1}, decided by {resolution.by})"
 
     def _leave(
         self, event_id: str, text: str, before: dict[str, Any] | None = None, until_ms: int | None = None

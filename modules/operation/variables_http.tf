@@ -64,7 +64,7 @@ variable "http" {
       for url in compact([var.http.url, try(var.http.reconcile.url, null)]) :
       !can(regex("^\\s*(\\[\\s*)?'", url)) || can(regex("(?i)^\\s*(\\[\\s*)?'https://", url)) || var.http.allow_http && can(regex("(?i)^\\s*(\\[\\s*)?'http://", url))
     ])
-    error_message = "http.url is ${try(var.http.url, "")}${try(" and http.reconcile.url ${var.http.reconcile.url}", "")}, but an address begins with https://: without TLS anyone on the way could read and change what is sent."
+    error_message = "http.url is ${try(var.http.url, "")}${try(" and http.reconcile.url ${var.http.reconcile.url}", "")}, but an address begins with https://: without TLS anyone on the way could read and change what is sent (http.allow_http is for tests)."
   }
 
   validation {
