@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from idempotent_consumer.claim_decision import OUTCOME_UNKNOWN
 from idempotent_consumer.claim_row import State
+from idempotent_consumer.effect import OUTCOME_UNKNOWN
 from idempotent_consumer.items import Item
 from idempotent_consumer_cli.foresight import COPY, SUPERSEDED, Fate, Foretold, LedgerState, Prospect
 from idempotent_consumer_cli.letter import Letter

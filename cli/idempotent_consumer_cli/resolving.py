@@ -8,7 +8,7 @@ from typing import Any
 
 from idempotent_consumer.claim import ClaimFailed, Claims
 from idempotent_consumer.claim_resolution import Decision, NotResolvable, Resolution, check_resolvable
-from idempotent_consumer.claim_row import Row, read_row
+from idempotent_consumer.claim_row import Row, State, read_row
 from idempotent_consumer.items import Item
 from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer_cli import clock
@@ -22,7 +22,6 @@ from idempotent_consumer_cli.screen import Screen
 
 _NO_ROW = "the ledger holds no such event"
 _NO_OPERATION = "its row was written by no operation"
-_LONGEST_EXAMPLE = 3
 _WORDS = {Decision.COMPLETED: "completed", Decision.FAILED: "failed", Decision.RETRY: "to be retried"}
 # What is to become of the letter.
 _THEN = {
@@ -119,7 +118,19 @@ class Resolver:
             Decision.FAILED: f"failed: {resolution.why}",
             Decision.RETRY: "to be retried at once",
         }[resolution.decision]
-        return f"would be {what.removeprefix('to be ')}" if self._is_dry else f"{what} (attempt {row.attempt + 1}, decided by {resolution.by})"
+        if self._is_dry:
+            text = f"would be {what.removeprefix('to be ')}"
+        else:
+            text = f"{what} (attempt {row.attempt + 1}, decided by {resolution.by})"
+        return text + self._warning(row)
+
+    def _warning(self, row: Row) -> str:
+        """Where "not applied" may be said too early. A person may know better, so it is no refusal."""
+        settled_ms = (row.parked_ms or row.lease_until_ms) + self._settings.settle_ms
+        is_open = row.state is State.IN_PROGRESS and self._resolution.decision is not Decision.COMPLETED
+        if not is_open or clock.now_ms() >= settled_ms:
+            return ""
+        return f". The provider may still apply an earlier attempt until {clock.moment(settled_ms)}: look again then"
 
     def _leave(
         self, event_id: str, text: str, before: dict[str, Any] | None = None, until_ms: int | None = None
@@ -164,9 +175,8 @@ class Resolver:
         if not self._settled or self._is_dry:
             return ""
         verb, why_so = _THEN[self._resolution.decision]
-        ids = " ".join(f"--id {shlex.quote(event_id)}" for event_id in self._settled[:_LONGEST_EXAMPLE])
-        more = " …" if len(self._settled) > _LONGEST_EXAMPLE else ""
-        return f"Next: idempotent-consumer {verb} --name {self._settings.consumer_name} {ids}{more} ({why_so})."
+        ids = " ".join(f"--id {shlex.quote(event_id)}" for event_id in self._settled)
+        return f"Next: idempotent-consumer {verb} --name {self._settings.consumer_name} {ids} ({why_so})."
 
     def _failure_text(self, event_id: str, failure: ClaimFailed) -> str:
         verdict = failure.verdict

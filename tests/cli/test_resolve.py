@@ -151,7 +151,8 @@ def test_several_operations_are_settled_at_once(operation: Operation) -> None:
     assert operation.world.statuses() == dict.fromkeys(keys, "FAILED_RETRYABLE")
     assert run.exit_code == 0
     assert run.stdout.splitlines()[-2].startswith(
-        "Next: idempotent-consumer replay --name orders --id order-0 --id order-1 --id order-2 … ("
+        "Next: idempotent-consumer replay --name orders "
+        "--id order-0 --id order-1 --id order-2 --id order-3 --id order-4 ("
     )
     assert run.verdict == "5 operations settled: to be retried."
     assert len(operation.world.requests("UpdateItem")) == 5
@@ -276,15 +277,38 @@ def test_a_dry_run_changes_nothing(operation: Operation) -> None:
     operation.park(order("a"), age=600)
     operation.complete(order("b"))
     before = operation.world.ledger()
-    run = operation.run("resolve", "a", "b", "--completed", "ch_1", "--dry-run")
+    run = operation.run("resolve", "a", "b", "--retry", "--dry-run")
     assert run.exit_code == 1
     assert operation.world.ledger() == before
     assert operation.world.requests("UpdateItem") == []
     assert run.stdout.splitlines()[-3:] == [
-        "a: would be completed, with the result ch_1",
+        "a: would be retried at once",
         "b: not settled: it is completed already",
-        "1 operation would be settled: completed, 1 left. Nothing was changed.",
+        "1 operation would be settled: to be retried, 1 left. Nothing was changed.",
     ]
+
+
+def test_a_result_belongs_to_one_event(operation: Operation) -> None:
+    for name in ("a", "b"):
+        operation.park(order(name), age=600)
+    run = operation.run("resolve", "a", "b", "--completed", "ch_1")
+    assert (run.exit_code, operation.world.requests("UpdateItem")) == (2, [])
+    assert "--completed takes one event" in run.stderr
+
+
+@pytest.mark.parametrize("decision", [["--retry"], ["--failed", "gone"]])
+def test_who_says_not_applied_too_early_is_warned(operation: Operation, decision: list[str]) -> None:
+    """The provider may still apply what it was asked for, for as long as reconcile would wait."""
+    operation.park(order(), age=10)
+    run = operation.run("resolve", KEY, *decision, "--by", "ann")
+    assert run.exit_code == 0
+    assert "The provider may still apply an earlier attempt until" in run.stdout
+
+
+@pytest.mark.parametrize(("decision", "age"), [(["--completed", "ch_1"], 10), (["--retry"], 600)])
+def test_who_says_it_in_time_is_not_warned(operation: Operation, decision: list[str], age: int) -> None:
+    operation.park(order(), age=age)
+    assert "may still apply" not in operation.run("resolve", KEY, *decision, "--by", "ann").stdout
 
 
 def test_with_json_each_operation_is_a_line(operation: Operation) -> None:

@@ -317,6 +317,12 @@ def test_nobody_decides_what_is_completed(shop: Shop, claims: Claims, budget: Bu
             claims.resolve(shop.row(), resolution(decision), budget)
 
 
+def test_nobody_says_again_that_it_has_failed(shop: Shop, claims: Claims, budget: Budget, parked: Row) -> None:
+    claims.resolve(parked, resolution(Decision.FAILED), budget)
+    with pytest.raises(NotResolvable, match="failed already"):
+        claims.resolve(shop.row(), resolution(Decision.FAILED), budget)
+
+
 def test_nobody_decides_what_a_worker_may_be_at(shop: Shop, claims: Claims, budget: Budget, claim: Claim) -> None:
     shop.clock.wait(LEASE_SECONDS + 119)
     with pytest.raises(NotResolvable) as refused:

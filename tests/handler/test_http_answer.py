@@ -51,9 +51,9 @@ def answer(status: int, body: Any = None, **headers: str) -> Answer:
         ((200, 201, 202, 204, 206, 226, 299), COMPLETED),
         ((301, 307, 308), FINAL),
         ((400, 402, 404, 405, 406, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422, 423, 424), FINAL),
-        ((426, 428, 431, 451, 499), FINAL),
+        ((426, 428, 431, 451), FINAL),
         ((401, 403, 425, 429), RETRYABLE),
-        ((408, 409), UNCERTAIN),
+        ((408, 409, 452, 460, 499), UNCERTAIN),
         ((100, 101, 103, 199), UNCERTAIN),
         ((300, 302, 303, 304, 305, 399), UNCERTAIN),
         ((500, 501, 502, 503, 504, 520, 599, 600, 999), UNCERTAIN),
@@ -264,11 +264,23 @@ def test_answer_that_has_no_body_by_its_status_is_read() -> None:
 
 
 def test_not_found_is_not_applied() -> None:
-    assert judged(answer(404)) == NotApplied()
-    assert judged(answer(410)) == Unknown()
-    assert judged(answer(410), not_applied_statuses=[410]) == NotApplied()
-    assert judged(answer(404), not_applied_statuses=[410]) == Unknown()
+    assert judged(answer(404, {})) == NotApplied()
+    assert judged(Answer(404, {}, b"")) == NotApplied()
+    assert judged(answer(410, {})) == Unknown()
+    assert judged(answer(410, {}), not_applied_statuses=[410]) == NotApplied()
+    assert judged(answer(404, {}), not_applied_statuses=[410]) == Unknown()
     assert judged(answer(404, {"found": True}), not_applied_statuses=[]) == Unknown()
+
+
+def test_not_found_of_which_a_part_is_lost_says_nothing() -> None:
+    assert judged(Answer(404, {}, None)) == Unknown()
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_what_a_provider_says_of_the_secret_is_not_quoted(status: int) -> None:
+    with pytest.raises(Retryable) as raised:
+        settled(answer(status, {"error": "bad token: c2VjcmV0"}))
+    assert raised.value.detail == f"the answer was {status}"
 
 
 @pytest.mark.parametrize("status", [100, 301, 302, 400, 401, 403, 408, 409, 425, 429, 500, 503])

@@ -302,7 +302,10 @@ def test_question_is_a_get_without_body_or_key_header() -> None:
     )
     assert settings.reconcile
     assert reconcile_request(settings, settings.reconcile, EVENT, KEY) == Request(
-        "GET", Url("https", "api.example.com", 443, f"/charges/{KEY}"), {**OWN, "X-Ask": "o-1"}, None
+        "GET",
+        Url("https", "api.example.com", 443, f"/charges/{KEY}"),
+        {**OWN, "Cache-Control": "no-cache", "X-Ask": "o-1"},
+        None,
     )
 
 

@@ -631,9 +631,12 @@ def test_a_dead_letter_that_cannot_be_sent_comes_back_and_is_dead_lettered_then(
 # --- what is needed before an effect
 
 
-def test_what_cannot_be_made_ready_is_no_attempt(shop: Shop) -> None:
-    shop.prepare = lambda: (_ for _ in ()).throw(Retryable("secret-unavailable", "do not log"))
+def test_what_cannot_be_made_ready_is_no_attempt(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    shop.prepare = lambda: (_ for _ in ()).throw(Retryable("secret-unavailable", "GetParameter: InternalServerError"))
     assert shop.deliver() == reported("m-1")
+    (logged,) = [vars(entry) for entry in caplog.records if entry.name == "idempotent_consumer"]
+    assert (logged["reason"], logged["detail"]) == ("secret-unavailable", "GetParameter: InternalServerError")
     assert (shop.cloud.ledger(), shop.provider.keys) == ({}, [])
 
 

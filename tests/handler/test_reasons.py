@@ -20,6 +20,7 @@ NO_REASONS = {
     "content-type",
     "idempotent-consumer",
     "keep-alive",
+    "no-cache",
     "retry-after",
     "transfer-encoding",
 }

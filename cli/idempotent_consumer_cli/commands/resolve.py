@@ -55,6 +55,8 @@ def command(
             "letters"
         )
     decision, reason = _decision(completed, failed, why, is_retry=retry)
+    if decision is Decision.COMPLETED and len(set(keys)) > 1:
+        raise CommandError("--completed takes one event: the provider's id belongs to one of them")
     resolution = _resolution(decision, by or _caller(session), reason, completed)
     resolver = Resolver(session.dynamodb, settings, screen, resolution, is_dry=dry_run)
     try:

@@ -41,7 +41,7 @@ def operation(effect: Effect, reconcile: Reconcile | None = None, *, prepare: Pr
     stored. It raises `Retryable` or `Final` where it was certainly not applied; whatever else it raises is taken for an
     outcome that nobody knows. It is stopped after the operation's `effect_timeout_seconds`. reconcile: asks the
     provider whether it was applied, needed with `uncertain = "reconcile"`. prepare: makes ready what effects need,
-    before any is claimed; what it raises `Retryable` for is no attempt.
+    before any is claimed; what it raises `Retryable` for is no attempt, and its detail is logged.
 
     Made and raising as `pipeline`; TypeError also for functions that only run once they are awaited or iterated.
     """

@@ -18,8 +18,12 @@ from idempotent_consumer.operation_settings import MAX_RETRY_SECONDS
 from idempotent_consumer.rejection import Rejected
 
 REMOVED = "[secret]"
+# The secret is not, or no longer, the right one.
+REFUSED_SECRET = (401, 403)
 _MAX_QUOTED = 500
 _MAX_LEVELS = 100
+# RFC 7725; above it proxies have statuses of their own, such as 499 for a client that did not wait.
+_LAST_REGISTERED = 451
 _SECONDS = re.compile("[0-9]+", re.ASCII)
 
 
@@ -35,7 +39,7 @@ class Answer:
 def meaning(status: int, exceptions: Mapping[int, StatusMeaning]) -> StatusMeaning:
     """exceptions: what differs from the defaults.
 
-    408, 409 and 5xx are uncertain: a gateway answers so after it has passed a request on, too.
+    408, 409, 5xx and what is not registered are uncertain: a gateway answers so after it has passed a request on, too.
     """
     if status in exceptions:
         return exceptions[status]
@@ -43,7 +47,7 @@ def meaning(status: int, exceptions: Mapping[int, StatusMeaning]) -> StatusMeani
         return StatusMeaning.COMPLETED
     if status in (401, 403, 425, 429):
         return StatusMeaning.RETRYABLE
-    if status in (301, 307, 308) or (400 <= status < 500 and status not in (408, 409)):
+    if status in (301, 307, 308) or (400 <= status <= _LAST_REGISTERED and status not in (408, 409)):
         return StatusMeaning.FINAL
     return StatusMeaning.UNCERTAIN
 
@@ -80,7 +84,7 @@ def settle(settings: HttpSettings, answer: Answer, seen: Mapping[str, Any], now:
 
 def verdict(reconcile: ReconcileSettings, answer: Answer, seen: Mapping[str, Any]) -> Applied | NotApplied | Unknown:
     """What the provider says of an earlier attempt. Only a whole answer is believed."""
-    if answer.status in reconcile.not_applied_statuses:
+    if answer.status in reconcile.not_applied_statuses and answer.body is not None:
         return NotApplied()
     if not 200 <= answer.status < 300 or (seen["body"] is None and answer.status != 204):
         return Unknown()
@@ -120,8 +124,8 @@ def _json(body: bytes | None, spellings: Sequence[str]) -> Any:
 
 
 def _detail(status: int, body: Any) -> str:
-    """Only JSON is quoted: in other text the secret could be spelt in ways that are not found."""
-    if body is None:
+    """Only JSON is quoted, and none about the secret itself: it could be spelt in ways that are not found."""
+    if body is None or status in REFUSED_SECRET:
         return f"the answer was {status}"
     return f"the answer was {status}: {dumps(body)[:_MAX_QUOTED]}"
 

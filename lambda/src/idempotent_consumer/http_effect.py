@@ -7,7 +7,7 @@ from typing import Any
 
 from idempotent_consumer.effect import Applied, EffectFailed, NotApplied, Retryable, Uncertain, Unknown
 from idempotent_consumer.event import Event
-from idempotent_consumer.http_answer import Answer, settle, verdict, view
+from idempotent_consumer.http_answer import REFUSED_SECRET, Answer, settle, verdict, view
 from idempotent_consumer.http_connect import NotSent
 from idempotent_consumer.http_exchange import AnswerLost, exchange
 from idempotent_consumer.http_request import Request, effect_request, reconcile_request
@@ -16,7 +16,6 @@ from idempotent_consumer.operation_settings import WhenUncertain
 from idempotent_consumer.secret import Secret
 from idempotent_consumer.settings import Reader, SettingsError
 
-_REFUSED_SECRET = (401, 403)
 # The call ends by itself before it is stopped from outside, which tells less.
 _MARGIN_SHARE, _MAX_MARGIN_SECONDS = 0.1, 0.5
 
@@ -84,6 +83,6 @@ class HttpEffect:
         if self._secret and self._settings.secret:
             request = request.with_header(self._settings.secret.header, self._settings.secret.prefix + secret)
         answer = exchange(request, self._seconds, self._tls)
-        if self._secret and answer.status in _REFUSED_SECRET:
+        if self._secret and answer.status in REFUSED_SECRET:
             self._secret.drop()
         return answer, secret

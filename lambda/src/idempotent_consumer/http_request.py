@@ -56,7 +56,9 @@ def effect_request(settings: HttpSettings, event: Any, key: str) -> Request:
 def reconcile_request(settings: HttpSettings, reconcile: ReconcileSettings, event: Any, key: str) -> Request:
     """The request that asks whether the effect was applied. Raises Final, as above."""
     data = {"event": event, "key": key}
-    return Request("GET", _url(reconcile.url, settings, data), _headers(reconcile.headers, data))
+    # A cache may still say "not found" of what has been applied since.
+    headers = {"Cache-Control": "no-cache", **_headers(reconcile.headers, data)}
+    return Request("GET", _url(reconcile.url, settings, data), headers)
 
 
 def is_header_value(text: str) -> bool:

@@ -150,7 +150,7 @@ class OperationConsumer:
             try:
                 self._operation.prepare()
             except Retryable as error:
-                run.not_ready = Verdict(Outcome.RETRY, short_reason(error.reason, "effect-failed"))
+                run.not_ready = Verdict(Outcome.RETRY, short_reason(error.reason, "effect-failed"), str(error.detail))
         return run.not_ready
 
     def _operate(self, event: Event, message: Message, run: _Invocation) -> Verdict:
