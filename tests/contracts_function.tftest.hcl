@@ -235,6 +235,24 @@ run "environment_of_4096_bytes" {
   }
 }
 
+# Of JSON within a variable, as OPERATION_HTTP is, Lambda counts each quote and backslash twice.
+run "environment_with_json_in_it" {
+  command = plan
+
+  module {
+    source = "./modules/function"
+  }
+
+  variables {
+    environment = { HTTP = jsonencode("a && b") }
+  }
+
+  assert {
+    condition     = local.environment_bytes == 33
+    error_message = "environment is ${local.environment_bytes} bytes"
+  }
+}
+
 run "reject_package_that_is_not_there" {
   command = plan
 

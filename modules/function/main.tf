@@ -5,10 +5,10 @@ locals {
   # Before the first apply no address is known; a plan judges the rest.
   planned_environment = { for name, value in var.environment : name => value if !contains(["DEAD_LETTER_QUEUE_URL", "QUEUE_URL", "TOPIC_ARN"], name) }
 
-  # Lambda measures the JSON of the variables, with <, > and & as they are. In bytes, and length() counts characters:
-  # so by way of base64, whose 4 characters are 3 bytes.
+  # Lambda measures the JSON of the variables, with <, > and & as they are; a backslash within one is two bytes. In bytes,
+  # and length() counts characters: so by way of base64, whose 4 characters are 3 bytes.
   environment_sizes = { for part, variables in { all = var.environment, planned = local.planned_environment } :
-    part => floor(length(trim(base64encode(replace(jsonencode(variables), "/\\\\u00(26|3c|3e)/", "<")), "=")) * 3 / 4)
+    part => floor(length(trim(base64encode(replace(replace(jsonencode(variables), "\\\\", ".."), "/\\\\u00(26|3c|3e)/", "<")), "=")) * 3 / 4)
   }
 
   # A size is no secret, even if a value is.

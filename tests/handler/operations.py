@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer import Event, telemetry
+from idempotent_consumer import Event, operation_consumer, telemetry
 from idempotent_consumer.claim_row import Row, read_row
 from idempotent_consumer.operation_consumer import Operation, OperationConsumer
 from idempotent_consumer.operation_settings import OperationSettings
@@ -79,7 +79,7 @@ def refuse(error: BaseException) -> Callable[[], Any]:
 class Shop:
     """One operation with its provider. Each delivery is a new process."""
 
-    def __init__(self, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, **changes: str) -> None:
+    def __init__(self, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, *, draws: bool = False, **changes: str) -> None:
         self.cloud = cloud
         self.provider = Provider()
         self.clock = Clock()
@@ -108,6 +108,8 @@ class Shop:
             **changes,
         }
         monkeypatch.setattr(telemetry, "now_ms", self.clock)
+        if not draws:  # the least
+            monkeypatch.setattr(operation_consumer, "drawn_seconds", lambda least, _count, _most: least)
         # Moto knows no queue of that name, and the answer does not matter.
         cloud.on("ChangeMessageVisibilityBatch", answers={"Successful": [], "Failed": []})
 

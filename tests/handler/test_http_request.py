@@ -147,16 +147,43 @@ def test_url_that_the_event_does_not_name_is_missing(value: Any) -> None:
         (["https://api.example.com", "..", "b"], "it has a path segment of dots"),
         (["https://api.example.com", "a/../b"], "it has a path segment of dots"),
         (["https://api.example.com", "a\r\nb"], "a path segment holds a control character"),
-        (["https://api.example.com", True], "a path segment is neither a string nor an integer"),
-        (["https://api.example.com", Decimal("1.5")], "a path segment is neither a string nor an integer"),
-        (["https://api.example.com", ["a"]], "a path segment is neither a string nor an integer"),
-        (["https://api.example.com", "\ud800"], "a path segment holds half of a surrogate pair"),
+        (["https://api.example.com", True], "a part of it is neither a string nor an integer"),
+        (["https://api.example.com", Decimal("1.5")], "a part of it is neither a string nor an integer"),
+        (["https://api.example.com", ["a"]], "a part of it is neither a string nor an integer"),
+        (["https://api.example.com", "\ud800"], "a part of it holds half of a surrogate pair"),
         (["https://api.example.com?a=b", "c"], "it has a query before the path segments of the list"),
         (["https://evil.example", "c"], "its host evil.example is not one of http.hosts"),
     ],
 )
 def test_url_that_may_not_be_called(value: Any, why: str) -> None:
     assert refused(value) == ("url-not-allowed", f"the URL may not be called: {why}")
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        (["https://api.example.com/charges", {"reference": "o-1"}], "/charges?reference=o-1"),
+        (["https://api.example.com/charges/", "a/b", {"q": 7}], "/charges/a%2Fb?q=7"),
+        (["https://api.example.com", {"a b": "1&admin=true#x", "c": ""}], "/?a%20b=1%26admin%3Dtrue%23x&c="),
+        (["https://api.example.com/charges", {}], "/charges"),
+    ],
+)
+def test_object_at_the_end_of_a_list_is_a_query(value: Any, target: str) -> None:
+    """No value of an event can add a parameter, or leave the path."""
+    assert url(value).target == target
+
+
+@pytest.mark.parametrize(
+    ("value", "refusal"),
+    [
+        (["https://api.example.com", {"q": None}], "url-missing"),
+        (["https://api.example.com", {"q": ["a"]}], "url-not-allowed"),
+        (["https://api.example.com?a=b", {"q": "c"}], "url-not-allowed"),
+        (["https://api.example.com", {"q": "c"}, "a"], "url-not-allowed"),
+    ],
+)
+def test_query_that_cannot_be_put_together_is_refused(value: Any, refusal: str) -> None:
+    assert refused(value)[0] == refusal
 
 
 def test_plain_http_is_for_tests_and_has_a_port_of_its_own() -> None:

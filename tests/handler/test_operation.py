@@ -182,7 +182,8 @@ def test_a_delivery_before_its_next_attempt_waits_for_it(shop: Shop) -> None:
     assert shop.provider.keys == [KEY]
 
 
-def test_without_a_wait_of_its_own_the_next_attempt_backs_off(shop: Shop) -> None:
+def test_without_a_wait_of_its_own_the_next_attempt_backs_off(new_shop: NewShop) -> None:
+    shop = new_shop(draws=True)
     shop.provider.plan.append(refuse(Retryable("busy")))
     shop.deliver()
     waits = (shop.row().next_attempt_ms or 0) - NOW_MS
@@ -191,24 +192,27 @@ def test_without_a_wait_of_its_own_the_next_attempt_backs_off(shop: Shop) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "seconds"), [(-5, 0), (0, 0), (10**9, 39_600), (1.5, 1.5), (float("nan"), None), ("soon", None)]
+    ("given", "seconds"), [(-5, 30), (0, 30), (29, 30), (30.5, 30.5), (10**9, 39_600), (float("nan"), 30), ("soon", 30)]
 )
-def test_a_wait_of_a_retryable_failure_is_bounded(shop: Shop, given: Any, seconds: float | None) -> None:
+def test_a_wait_of_a_retryable_failure_is_bounded_by_the_backoff_and_eleven_hours(
+    shop: Shop, given: Any, seconds: float
+) -> None:
+    """A provider that asks for no wait would else have all attempts within a second."""
     shop.provider.plan.append(refuse(Retryable("busy", after_seconds=given)))
     assert shop.deliver() == reported("m-1")
-    waits = (shop.row().next_attempt_ms or 0) - NOW_MS
-    assert waits == seconds * 1000 if seconds is not None else 30_000 <= waits <= 60_000
+    assert (shop.row().next_attempt_ms or 0) - NOW_MS == seconds * 1000
 
 
 def test_attempts_come_to_an_end(shop: Shop) -> None:
-    for _ in range(3):
-        shop.provider.plan.append(refuse(Retryable("busy", "try later", after_seconds=0)))
-    assert [shop.deliver(order(receives=n)) for n in (1, 2, 3)] == [reported("m-1"), reported("m-1"), NOTHING_FAILED]
+    for receives, answer in ((1, reported("m-1")), (2, reported("m-1")), (3, NOTHING_FAILED)):
+        shop.provider.plan.append(refuse(Retryable("busy", "try later")))
+        assert shop.deliver(order(receives=receives)) == answer
+        shop.clock.wait(30)
 
     row = shop.row()
     assert (row.state, row.reason) == (State.FAILED_FINAL, "attempts-exhausted")
     assert row.detail == "3 attempts, the last one: busy try later"
-    assert shop.cloud.ledger()["o-1"]["ttl"] == {"N": "1896145446"}
+    assert shop.cloud.ledger()["o-1"]["ttl"] == {"N": "1896145506"}
     (letter,) = shop.cloud.dead_letters()
     assert (letter.reason, letter.detail) == ("attempts-exhausted", "3 attempts, the last one: busy try later")
     assert len(shop.provider.keys) == 3
@@ -363,12 +367,13 @@ def test_with_a_provider_that_knows_keys_an_unknown_outcome_need_not_wait_for_th
 def test_a_refused_repetition_leaves_the_outcome_unknown(new_shop: NewShop) -> None:
     """The earlier attempt may have been applied: FAILED_RETRYABLE, let alone FAILED_FINAL, would be a lie."""
     shop = new_shop(OPERATION_UNCERTAIN="provider_key")
-    shop.provider.plan += [refuse(TimeoutError()), *[refuse(Retryable("busy", after_seconds=0))] * 2]
+    shop.provider.plan += [refuse(TimeoutError()), *[refuse(Retryable("busy"))] * 2]
     shop.deliver()
     shop.clock.wait(60)
     assert shop.deliver(order(receives=2)) == reported("m-1")
     assert (shop.status(), shop.row().uncertain_ms) == ("IN_PROGRESS", NOW_MS + 60_000)
 
+    shop.clock.wait(30)
     assert shop.deliver(order(receives=3)) == NOTHING_FAILED
     assert shop.row().detail == "3 attempts, the last one: busy"
     assert (shop.status(), shop.cloud.reasons()) == ("IN_PROGRESS", ["outcome-unknown"])
@@ -514,6 +519,17 @@ def test_a_policy_to_ask_needs_a_way_to_ask(new_shop: NewShop) -> None:
 def test_nothing_is_claimed_without_time_for_the_effect(shop: Shop, remaining_ms: int) -> None:
     assert shop.deliver(remaining_ms=remaining_ms) == reported("m-1")
     assert (shop.cloud.ledger(), shop.provider.keys) == ({}, [])
+
+
+@pytest.mark.parametrize("policy", ["provider_key", "reconcile"])
+def test_nothing_is_taken_over_and_nobody_asked_without_time_for_the_effect(new_shop: NewShop, policy: str) -> None:
+    shop = new_shop(OPERATION_UNCERTAIN=policy)
+    begin_and_die(shop)
+    shop.clock.wait(LEASE_SECONDS + SETTLE_SECONDS)
+    before = shop.cloud.ledger()
+    shop.context_costs = {UPDATE: 1_000}
+    assert shop.deliver(order(receives=2), remaining_ms=25_999) == reported("m-1")
+    assert (shop.cloud.ledger(), shop.provider.keys, shop.provider.asked) == (before, [KEY], [])
 
 
 def test_an_effect_that_just_fits_is_begun(shop: Shop) -> None:

@@ -42,7 +42,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It was certainly not applied. after_seconds: when to try again at the earliest; None leaves it to the backoff."""
+    """It was certainly not applied. after_seconds: when to try again at the earliest."""
 
     reason: str
     detail: str

@@ -32,8 +32,8 @@ class EffectFailed(Exception):
 class Retryable(EffectFailed):
     """Certainly not applied, and worth another attempt, such as "too many requests" or a refused connection.
 
-    after_seconds: how long to wait before it, such as a Retry-After; None, or what is no finite number, leaves it to
-    the backoff.
+    after_seconds: how long to wait before it at least, such as a Retry-After, and at most 11 hours; the backoff may be
+    longer. None, or what is no finite number, leaves it to the backoff.
     """
 
     after_seconds: float | None = None

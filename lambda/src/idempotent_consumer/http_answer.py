@@ -118,7 +118,8 @@ def _result(expression: Expression, seen: Mapping[str, Any]) -> Any:
 def _json(body: bytes | None, spellings: Sequence[str]) -> Any:
     """None where the body is no JSON, or is nested so deep that what reads it next could fail."""
     try:
-        return _without(spellings, loads(body.decode())) if body else None
+        # Others are less strict than our own producers have to be.
+        return _without(spellings, loads(body.decode("utf-8-sig"), takes_last=True)) if body else None
     except (Rejected, UnicodeDecodeError, RecursionError):
         return None
 

@@ -59,6 +59,8 @@ class Url:
 def read_url(value: Any, hosts: Collection[Host], allow_http: bool) -> Url:
     """The URL that `value` names: a string, or a list of a URL and path segments, which are percent-encoded.
 
+    An object at the end of the list is a query, likewise encoded.
+
     Raises Final: `url-missing` where it names none, `url-not-allowed` where it may not be called.
     """
     first, *segments = value if isinstance(value, list) and value else [value]
@@ -66,12 +68,13 @@ def read_url(value: Any, hosts: Collection[Host], allow_http: bool) -> Url:
         raise Final("url-missing", "the expression for the URL selects nothing")
     if not isinstance(first, str):
         raise _not_allowed("it is neither a string nor a list that begins with one")
+    parameters = segments.pop() if segments and isinstance(segments[-1], dict) else {}
     match = _URL.fullmatch(first)
     if not match:
         raise _not_allowed("it is no absolute URL")
     if match["fragment"] is not None:
         raise _not_allowed("it has a fragment")
-    if segments and match["query"] is not None:
+    if (segments or parameters) and match["query"] is not None:
         raise _not_allowed("it has a query before the path segments of the list")
     scheme = match["scheme"].lower()
     if scheme != "https" and not (scheme == "http" and allow_http):
@@ -82,6 +85,8 @@ def read_url(value: Any, hosts: Collection[Host], allow_http: bool) -> Url:
         path = path.removesuffix("/") + "".join(f"/{_segment(segment)}" for segment in segments)
     _check_segments(path)
     query = "" if match["query"] is None else "?" + _checked(_QUERY, match["query"], "query")
+    if parameters:
+        query = "?" + "&".join(f"{_encoded(name)}={_encoded(each)}" for name, each in parameters.items())
     return Url(scheme, host.name, host.port or _DEFAULT_PORTS[scheme], path + query)
 
 
@@ -106,18 +111,23 @@ def _checked(allowed: re.Pattern[str], text: str, part: str) -> str:
 
 
 def _segment(value: Any) -> str:
+    if value == "":
+        raise _not_allowed("it has an empty path segment")
+    return _encoded(value)
+
+
+def _encoded(value: Any) -> str:
+    """A path segment, or a part of a query."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None:
-        raise Final("url-missing", "the expression for a path segment selects nothing")
+        raise Final("url-missing", "the expression for a part of the URL selects nothing")
     if not isinstance(value, str):
-        raise _not_allowed("a path segment is neither a string nor an integer")
-    if not value:
-        raise _not_allowed("it has an empty path segment")
+        raise _not_allowed("a part of it is neither a string nor an integer")
     try:
         return quote(value, safe="")
     except UnicodeEncodeError:
-        raise _not_allowed("a path segment holds half of a surrogate pair") from None
+        raise _not_allowed("a part of it holds half of a surrogate pair") from None
 
 
 def _check_segments(path: str) -> None:

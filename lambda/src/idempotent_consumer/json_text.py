@@ -21,14 +21,14 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _LARGEST_EXPONENT = 400
 
 
-def loads(text: str) -> Any:
-    """Parse JSON; integers become `int`, all other numbers `Decimal`.
+def loads(text: str, *, takes_last: bool = False) -> Any:
+    """Parse JSON; integers become `int`, all other numbers `Decimal`. takes_last: of a key that is named twice.
 
     Raises Rejected: `bad-json`, `duplicate-json-key`, `bad-unicode`, `number-out-of-range`;
     RecursionError where it is nested too deep for the interpreter.
     """
     try:
-        value = _DECODER.decode(text)
+        value = (_LAST_DECODER if takes_last else _DECODER).decode(text)
     except json.JSONDecodeError as error:
         raise Rejected("bad-json", f"{error.msg} at character {error.pos}") from None
     if _SURROGATE.search(text):
@@ -131,5 +131,6 @@ _DECODER = json.JSONDecoder(
     parse_constant=_refuse_constant,
     object_pairs_hook=_unique_keys,
 )
+_LAST_DECODER = json.JSONDecoder(parse_float=_parse_decimal, parse_int=_parse_integer, parse_constant=_refuse_constant)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_mark_plain, allow_nan=False)
 _CANONICAL_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_mark_normal, allow_nan=False)

@@ -124,9 +124,7 @@ class OperationConsumer:
         if message.group in run.held:
             delivery.block()
         for work in delivery.undecided:
-            if message.group is not None:
-                delivery.block_after_failure()
-            if not work.is_decided and work.event is not None:
+            if work.event is not None:
                 work.verdict = self._settle(work.event, message, run)
         dead_letter(delivery, self._dead_letters, run.budget)
         hold_group(run.held, delivery)
@@ -273,7 +271,7 @@ class OperationConsumer:
         return changed or parked(claim, why)
 
     def _retry_at_ms(self, claim: Claim, after_seconds: float | None) -> int:
-        if after_seconds is None:
-            most = max(self._settings.backoff.max_seconds, self._settings.retry_seconds)
-            after_seconds = drawn_seconds(self._settings.retry_seconds, claim.tries, most)
-        return telemetry.now_ms() + int(min(max(after_seconds, 0), MAX_RETRY_SECONDS) * 1000)
+        """The later one of the backoff and what the effect asks for: a provider may always ask for no wait at all."""
+        most = max(self._settings.backoff.max_seconds, self._settings.retry_seconds)
+        backoff_seconds = drawn_seconds(self._settings.retry_seconds, claim.tries, most)
+        return telemetry.now_ms() + int(min(max(after_seconds or 0, backoff_seconds), MAX_RETRY_SECONDS) * 1000)
