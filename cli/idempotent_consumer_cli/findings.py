@@ -60,6 +60,9 @@ def _operation_findings(health: Health, consumer: Consumer) -> list[Finding]:
         findings.append(
             Finding(f"{count(census.overdue, 'operation')} {overdue_text(settings)}", how_to_go_on(consumer.name))
         )
+    if census.uncounted:
+        what = f"{count(census.uncounted, 'unfinished operation')} more than can be looked at: one may be parked"
+        findings.append(Finding(what, f"idempotent-consumer inspect --name {consumer.name}"))
     if unreadable := census.by_state[LedgerState.UNREADABLE]:
         what = f"{count(unreadable, 'row')} of the ledger that no operation wrote"
         findings.append(Finding(what, f"idempotent-consumer pending --name {consumer.name} lists them"))

@@ -278,6 +278,15 @@ def test_beyond_what_is_read_they_are_counted_only(operation: Operation, monkeyp
     assert "3 parked, 2 more, the oldest for 13m\n" in operation.run("status").stdout
 
 
+def test_what_was_not_looked_at_is_not_well(operation: Operation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfinished, "MOST", 1)
+    for number in range(3):
+        operation.claim(order(f"order-{number}"))
+    run = operation.run("status")
+    assert run.exit_code == 1
+    assert "2 unfinished operations more than can be looked at: one may be parked" in run.stdout
+
+
 def test_what_is_final_by_now_is_left_out(operation: Operation) -> None:
     """The index lags behind the table."""
     operation.claim(order("held"))

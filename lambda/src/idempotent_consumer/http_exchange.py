@@ -80,9 +80,10 @@ class _Call:
         seconds = max(self.deadline - time.monotonic(), 0.001)
         connected.settimeout(seconds)
         self._socket = connected
-        self._timer = threading.Timer(seconds, self._stop)
-        self._timer.daemon = True
-        self._timer.start()
+        timer = threading.Timer(seconds, self._stop)
+        timer.daemon = True
+        timer.start()
+        self._timer = timer  # only one that runs can be joined
         self.is_connected = True
 
     def end(self) -> None:
