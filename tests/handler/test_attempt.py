@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer import Applied, Event, Final, NotApplied, Retryable, Uncertain, Unknown
+from idempotent_consumer import Applied, Event, Final, NotApplied, Retryable, Uncertain, Unknown, attempt
 from idempotent_consumer.attempt import Done, Doubted, Failed, ask_provider, run_effect
 from idempotent_consumer.claim_row import StoredResult
+from idempotent_consumer.time_limit import TimeIsUp
 
 EVENT = Event("o-1", {"id": "o-1"}, "f-1")
 
@@ -234,3 +235,12 @@ def test_what_a_provider_has_not_said_is_unknown(
 ) -> None:
     assert asked(said) == known
     assert "secret" not in caplog.text
+
+
+def test_an_alarm_between_the_effect_and_its_result_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(_seconds: float, code: Callable[[], Any]) -> Any:
+        code()
+        raise TimeIsUp
+
+    monkeypatch.setattr(attempt, "call_within", late)
+    assert ended(lambda: "charged") == Doubted("effect-timed-out")

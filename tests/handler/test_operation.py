@@ -743,3 +743,27 @@ def test_a_group_goes_on_behind_a_record_that_is_dead_lettered(fifo_shop: Shop) 
     assert fifo_shop.deliver(order("m-1", "o-1", group="a"), order("m-2", "o-2", group="a")) == NOTHING_FAILED
     assert fifo_shop.cloud.operations.index("SendMessage") < 4
     assert (fifo_shop.provider.charges, fifo_shop.cloud.reasons()) == (["o-2"], ["card-declined"])
+
+
+# --- how long a message is hidden
+
+
+@pytest.mark.parametrize(
+    ("lease_seconds", "receives", "age_seconds", "hidden"),
+    [
+        (180, 2, 0, 180),
+        # SQS hides a message for 12 hours at most.
+        (43_200, 2, 0, 43_200),
+        # Of four days 1,000 s are left, for a hundred receives: it must reach the dead-letter queue before it is lost.
+        (43_200, 1, 344_600, 360),
+    ],
+)
+def test_a_message_waits_for_the_lease_but_is_never_lost_by_waiting(
+    new_shop: NewShop, lease_seconds: int, receives: int, age_seconds: int, hidden: int
+) -> None:
+    shop = new_shop(OPERATION_LEASE_MS=str(lease_seconds * 1000), MAX_RECEIVE_COUNT="3" if receives > 1 else "100")
+    begin_and_die(shop)
+    message = order("m-2", receives=receives)
+    message["attributes"]["SentTimestamp"] = str(NOW_MS - age_seconds * 1000)
+    assert shop.deliver(message) == reported("m-2")
+    assert shop.hidden() == [hidden]
