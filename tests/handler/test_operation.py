@@ -767,3 +767,10 @@ def test_a_message_waits_for_the_lease_but_is_never_lost_by_waiting(
     message["attributes"]["SentTimestamp"] = str(NOW_MS - age_seconds * 1000)
     assert shop.deliver(message) == reported("m-2")
     assert shop.hidden() == [hidden]
+
+
+def test_sqs_hides_no_message_for_longer_than_12_hours(new_shop: NewShop) -> None:
+    shop = new_shop(OPERATION_UNCERTAIN="reconcile", OPERATION_LEASE_MS="43200000", MAX_RECEIVE_COUNT="3")
+    shop.provider.plan.append(refuse(TimeoutError()))
+    assert shop.deliver(order(receives=2)) == reported("m-1")
+    assert shop.hidden() == [43_200]
