@@ -774,3 +774,18 @@ def test_sqs_hides_no_message_for_longer_than_12_hours(new_shop: NewShop) -> Non
     shop.provider.plan.append(refuse(TimeoutError()))
     assert shop.deliver(order(receives=2)) == reported("m-1")
     assert shop.hidden() == [43_200]
+
+
+def test_a_wait_counts_from_now_however_long_the_invocation_has_run(shop: Shop) -> None:
+    begin_and_die(shop)
+    shop.context_costs = {UPDATE: 20_000}
+    assert shop.deliver(order("m-2")) == reported("m-2")
+    assert shop.hidden() == [LEASE_SECONDS]
+
+
+def test_a_message_of_several_events_comes_back_for_the_first_that_is_due(new_shop: NewShop) -> None:
+    shop = new_shop(EVENT_ENVELOPE="s3")
+    objects = [{"s3": {"bucket": {"name": "b"}, "object": {"key": key, "sequencer": "1"}}} for key in ("a", "c")]
+    shop.provider.plan += [refuse(Retryable("busy", after_seconds=seconds)) for seconds in (3000, 45)]
+    assert shop.deliver(record("m-1", {"Records": objects})) == reported("m-1")
+    assert shop.hidden() == [45]
