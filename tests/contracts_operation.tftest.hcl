@@ -38,12 +38,12 @@ run "shortest_block" {
       DEAD_LETTER_QUEUE_URL            = "https://sqs.eu-central-1.amazonaws.com/111122223333/charges-dlq"
       EVENT_ENVELOPE                   = "raw"
       LEDGER_TABLE                     = "charges-processed-events"
-      MAX_RECEIVE_COUNT                = "15"
+      MAX_RECEIVE_COUNT                = "45"
       OPERATION_EFFECT_TIMEOUT_SECONDS = "10"
       OPERATION_HTTP                   = local.settings.OPERATION_HTTP
       OPERATION_LEASE_MS               = "180000"
       OPERATION_MAX_AGE_SECONDS        = "82800"
-      OPERATION_MAX_ATTEMPTS           = "5"
+      OPERATION_MAX_ATTEMPTS           = "20"
       OPERATION_RETRY_SECONDS          = "30"
       OPERATION_SETTLE_SECONDS         = "130"
       OPERATION_UNCERTAIN              = "park"
@@ -236,14 +236,123 @@ run "times_at_their_other_edges" {
       reconcile = { applied = "status == `200`", url = "event.url" }
       url       = "event.url"
     }
-    # 25 receives of 12 hours each; the settling ends one second before the retention does.
-    operation = { effect_timeout_seconds = 884, lease_ms = 43200000, max_age_seconds = 1209600, max_attempts = 10, retry_seconds = 39600, settle_seconds = 1166399, uncertain = "reconcile" }
+    # 25 receives of 12 hours each; lease and settling are half of the retention, and end one second before the age does.
+    operation = { effect_timeout_seconds = 884, lease_ms = 43200000, max_age_seconds = 604801, max_attempts = 10, retry_seconds = 39600, settle_seconds = 561600, uncertain = "reconcile" }
     queue     = { dead_letter_retention_days = 14, fifo = true, retention_days = 14 }
   }
 
   assert {
     condition     = [for name in ["OPERATION_EFFECT_TIMEOUT_SECONDS", "OPERATION_LEASE_MS", "MAX_RECEIVE_COUNT"] : local.settings[name]] == ["884", "43200000", "25"]
     error_message = "the most is taken"
+  }
+}
+
+run "greatest_age_and_settling_that_is_not_used" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    operation = { max_age_seconds = 1209600, settle_seconds = 1209600 }
+  }
+
+  assert {
+    condition     = local.settings.OPERATION_SETTLE_SECONDS == "1209600"
+    error_message = "settling counts with reconcile only"
+  }
+}
+
+run "retry_one_second_before_the_greatest_age" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    operation = { max_age_seconds = 61, max_attempts = 2, retry_seconds = 60 }
+  }
+
+  assert {
+    condition     = local.settings.OPERATION_RETRY_SECONDS == "60"
+    error_message = "the second attempt can be made"
+  }
+}
+
+run "single_attempt_without_a_retry" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    operation = { max_age_seconds = 60, max_attempts = 1, retry_seconds = 60 }
+  }
+
+  assert {
+    condition     = local.settings.OPERATION_MAX_ATTEMPTS == "1"
+    error_message = "its wait is of no use"
+  }
+}
+
+run "lease_that_ends_before_the_greatest_age" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    operation = { lease_ms = 180999, max_age_seconds = 181, uncertain = "provider_key" }
+  }
+
+  assert {
+    condition     = local.settings.OPERATION_LEASE_MS == "180999"
+    error_message = "the attempt can be repeated"
+  }
+}
+
+run "settling_that_ends_before_the_greatest_age" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    function  = { handler = "mine.handler", package = "main.tf" }
+    http      = null
+    operation = { max_age_seconds = 311, uncertain = "reconcile" }
+  }
+
+  assert {
+    condition     = local.settings.OPERATION_SETTLE_SECONDS == "130"
+    error_message = "the attempt can be repeated"
+  }
+}
+
+run "settling_of_half_of_the_retention" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts     = ["api.example.com"]
+      reconcile = { applied = "status == `200`", url = "event.url" }
+      url       = "event.url"
+    }
+    operation = { max_age_seconds = 172801, settle_seconds = 172620, uncertain = "reconcile" }
+  }
+
+  assert {
+    condition     = 2 * (local.lease_ms / 1000 + local.settle_seconds) == local.retention_seconds
+    error_message = "it is half"
   }
 }
 
@@ -267,6 +376,98 @@ run "addresses_that_are_taken" {
   assert {
     condition     = jsondecode(local.settings.OPERATION_HTTP).allow_http
     error_message = "addresses without TLS are taken"
+  }
+}
+
+run "address_of_every_character_that_it_may_have" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts     = ["api.example.com"]
+      reconcile = { applied = "`true`", url = "['https://api.example.com?a=b/../c//d'] " }
+      url       = "'https://api.example.com/AZaz09._~!$&()*+,;=:@\\'-%C3%BC/...?/?AZaz09._~!$&()*+,;=:@\\'-%20'"
+    }
+  }
+
+  assert {
+    condition     = endswith(var.http.url, "-%20'")
+    error_message = "no character is left out"
+  }
+}
+
+# A field may be named like an address, and the event may bring the address.
+run "addresses_that_are_not_written_out" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts     = ["api.example.com"]
+      reconcile = { applied = "`true`", url = "[event.https, 'v 1#x', key]" }
+      url       = "event.\"https://api.example.com/url\""
+    }
+  }
+
+  assert {
+    condition     = local.settings.OPERATION_UNCERTAIN == "park"
+    error_message = "the event has the address"
+  }
+}
+
+run "ports_of_a_scheme" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      allow_http = true
+      hosts      = ["api.example.com:80", "status.example.com"]
+      reconcile  = { applied = "`true`", url = "'http://status.example.com:80/charges'" }
+      url        = "['HTTP://API.example.com./charges', key]"
+    }
+  }
+
+  assert {
+    condition     = jsondecode(local.settings.OPERATION_HTTP).hosts == ["api.example.com:80", "status.example.com"]
+    error_message = "80 is the port without TLS"
+  }
+}
+
+run "names_of_the_greatest_length" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      headers   = { HHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHH = "event.id" }
+      hosts     = ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc.ddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd.:65535"]
+      reconcile = { applied = "`true`", headers = { for n in range(50) : "X-${n}" => "key" }, url = "event.url" }
+      secret = {
+        header     = "SSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSSS"
+        json_key   = " a"
+        secret_arn = "arn:aws-iso-b:secretsmanager:us-isob-east-1:111122223333:secret:events!connection/orders-Ab12Cd"
+      }
+      url = "event.url"
+    }
+  }
+
+  assert {
+    condition     = length(jsondecode(local.settings.OPERATION_HTTP).reconcile.headers) == 50
+    error_message = "the most is taken"
   }
 }
 

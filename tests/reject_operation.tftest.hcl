@@ -467,6 +467,109 @@ run "reject_provider_key_beside_a_path_of_a_similar_name" {
   expect_failures = [var.operation]
 }
 
+# operation.uncertain is "provider_key", http.idempotency_header is "", and no path of http names key: without the key a repeated call would be applied again. Send the key, or choose park or reconcile.
+run "reject_provider_key_beside_a_field_of_that_name" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      headers            = { X-Object = "event.s3.object.key" }
+      hosts              = ["api.example.com"]
+      idempotency_header = ""
+      url                = "'https://api.example.com/v1/charges'"
+    }
+    operation = { uncertain = "provider_key" }
+  }
+
+  expect_failures = [var.operation]
+}
+
+# operation.retry_seconds is 60, not below operation.max_age_seconds (60), and operation.max_attempts is 2: a second attempt would always be too late.
+run "reject_retry_when_it_is_too_late" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    operation = { max_age_seconds = 60, max_attempts = 2, retry_seconds = 60 }
+  }
+
+  expect_failures = [var.operation]
+}
+
+# operation.max_age_seconds is 180, but with operation.uncertain "provider_key" must be above operation.lease_ms (in seconds 180): an uncertain attempt is repeated when its lease is over, and would always be too late.
+run "reject_provider_key_that_is_too_old_when_the_lease_ends" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    operation = { max_age_seconds = 180, uncertain = "provider_key" }
+  }
+
+  expect_failures = [var.operation]
+}
+
+# operation.max_age_seconds is 200, but with operation.uncertain "provider_key" must be above operation.lease_ms (in seconds 200.001): an uncertain attempt is repeated when its lease is over, and would always be too late.
+run "reject_provider_key_that_is_too_old_when_its_own_lease_ends" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    operation = { lease_ms = 200001, max_age_seconds = 200, uncertain = "provider_key" }
+  }
+
+  expect_failures = [var.operation]
+}
+
+# operation.max_age_seconds is 310, but with operation.uncertain "reconcile" must be above operation.lease_ms (in seconds 180) + operation.settle_seconds (130): the provider is asked no earlier, and another attempt would always be too late.
+run "reject_reconcile_that_is_too_old_when_it_asks" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts     = ["api.example.com"]
+      reconcile = { applied = "status == `200`", url = "event.url" }
+      url       = "'https://api.example.com/v1/charges'"
+    }
+    operation = { max_age_seconds = 310, uncertain = "reconcile" }
+  }
+
+  expect_failures = [var.operation]
+}
+
+# operation.max_age_seconds is 82800, but with operation.uncertain "reconcile" must be above operation.lease_ms (in seconds 180) + operation.settle_seconds (100000): the provider is asked no earlier, and another attempt would always be too late.
+run "reject_settling_of_an_own_effect_that_is_too_old" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    function  = { handler = "mine.handler", package = "main.tf" }
+    http      = null
+    operation = { settle_seconds = 100000, uncertain = "reconcile" }
+  }
+
+  expect_failures = [var.operation]
+}
+
 # --- The queue.
 
 # queue.max_receive_count is 5, not above operation.max_attempts (5): SQS would move a message to the dead-letter queue before its last attempt.
@@ -530,8 +633,8 @@ run "reject_receives_that_outlast_the_retention_by_the_lease" {
   expect_failures = [var.queue]
 }
 
-# queue.retention_days is 4 (345600 seconds), but with operation.uncertain "reconcile" must be above operation.lease_ms (180000, in seconds 180) + operation.settle_seconds (345420): a message would be lost before the provider is asked.
-run "reject_settling_that_outlasts_the_retention" {
+# queue.retention_days is 4 (345600 seconds), but with operation.uncertain "reconcile" must be at least 2 x (operation.lease_ms (in seconds 180) + operation.settle_seconds (172621)): a message has its last receive well before it expires, and the provider must be asked before that.
+run "reject_settling_that_outlasts_half_of_the_retention" {
   command = plan
 
   module {
@@ -544,7 +647,7 @@ run "reject_settling_that_outlasts_the_retention" {
       reconcile = { applied = "status == `200`", url = "event.url" }
       url       = "'https://api.example.com/v1/charges'"
     }
-    operation = { settle_seconds = 345420, uncertain = "reconcile" }
+    operation = { max_age_seconds = 1209600, settle_seconds = 172621, uncertain = "reconcile" }
     queue     = {}
   }
 
@@ -729,6 +832,85 @@ run "reject_null_header_path" {
   expect_failures = [var.http]
 }
 
+# http.url is https://api.example.com/v1/charges, but a fixed address is in quotes of its own: "'https://…'".
+run "reject_url_without_quotes_of_its_own" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "https://api.example.com/v1/charges" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is "https://api.example.com/v1/charges", but a fixed address is in quotes of its own: "'https://…'".
+run "reject_url_in_the_quotes_of_a_name" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "\"https://api.example.com/v1/charges\"" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is [https://api.example.com/v1/charges, key], but a fixed address is in quotes of its own: "'https://…'".
+run "reject_url_with_segments_without_quotes_of_its_own" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "[https://api.example.com/v1/charges, key]" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is [ "HTTP://api.example.com/v1/charges", key], but a fixed address is in quotes of its own: "'https://…'".
+run "reject_url_with_segments_in_the_quotes_of_a_name" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "[ \"HTTP://api.example.com/v1/charges\", key]" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com/v1/charges' and http.reconcile.url https://api.example.com/v1/charges, but a fixed address is in quotes of its own: "'https://…'".
+run "reject_reconcile_url_without_quotes_of_its_own" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts     = ["api.example.com"]
+      reconcile = { applied = "status == `200`", url = "https://api.example.com/v1/charges" }
+      url       = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
 # http.url is 'http://api.example.com/v1/charges', but an address begins with https://: without TLS anyone on the way could read and change what is sent (http.allow_http is for tests).
 run "reject_url_without_tls" {
   command = plan
@@ -876,7 +1058,199 @@ run "reject_reconcile_url_of_a_host_that_is_not_allowed" {
   expect_failures = [var.http]
 }
 
-# http.hosts is [], but must be 1 to 50 hosts, each as host or host:port: no scheme, no path, no wildcard, and an international name in punycode.
+# http.url is 'http://api.example.com:443/v1/charges', but http.hosts is ["api.example.com"]: no other host is called. Add the address's own.
+run "reject_url_of_the_port_of_the_other_scheme" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      allow_http = true
+      hosts      = ["api.example.com"]
+      url        = "'http://api.example.com:443/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'http://api.example.com/v1/charges', but http.hosts is ["api.example.com:443"]: no other host is called. Add the address's own.
+run "reject_url_without_tls_of_a_host_with_the_port_of_tls" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      allow_http = true
+      hosts      = ["api.example.com:443"]
+      url        = "'http://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com/v1#x', but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_a_fragment" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "'https://api.example.com/v1#x'" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com/v 1', but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_a_blank" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "'https://api.example.com/v 1'" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com/v1?a= ', but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_a_blank_in_its_query" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "'https://api.example.com/v1?a= '" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com/bücher', but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_a_letter_beyond_ascii" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "'https://api.example.com/bücher'" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com/v%0A1', but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_a_control_character" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "'https://api.example.com/v%0A1'" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com//v1', but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_an_empty_path_segment" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "'https://api.example.com//v1'" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com/v1/%2E./charges', but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_a_path_segment_of_dots" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "'https://api.example.com/v1/%2E./charges'" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is ['https://api.example.com/v1/..', key], but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_a_path_segment_of_dots_at_its_end" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "['https://api.example.com/v1/..', key]" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is ['https://api.example.com/v1?a=b', key], but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_url_with_a_query_before_its_segments" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["api.example.com"], url = "['https://api.example.com/v1?a=b', key]" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.url is 'https://api.example.com/v1/charges' and http.reconcile.url ['https://api.example.com/v1#x', key], but an address has no fragment, no blank or control character, no empty path segment and none of dots, and no query before the other parts of a list; other characters are percent-encoded.
+run "reject_reconcile_url_with_a_fragment" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts     = ["api.example.com"]
+      reconcile = { applied = "status == `200`", url = "['https://api.example.com/v1#x', key]" }
+      url       = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.hosts is [], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
 run "reject_no_host" {
   command = plan
 
@@ -891,7 +1265,7 @@ run "reject_no_host" {
   expect_failures = [var.http]
 }
 
-# http.hosts is ["h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h"], but must be 1 to 50 hosts, each as host or host:port: no scheme, no path, no wildcard, and an international name in punycode.
+# http.hosts is ["h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h","h"], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
 run "reject_fifty_one_hosts" {
   command = plan
 
@@ -906,7 +1280,7 @@ run "reject_fifty_one_hosts" {
   expect_failures = [var.http]
 }
 
-# http.hosts is ["https://api.example.com"], but must be 1 to 50 hosts, each as host or host:port: no scheme, no path, no wildcard, and an international name in punycode.
+# http.hosts is ["https://api.example.com"], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
 run "reject_host_with_a_scheme" {
   command = plan
 
@@ -921,7 +1295,7 @@ run "reject_host_with_a_scheme" {
   expect_failures = [var.http]
 }
 
-# http.hosts is ["api.example.com/v1"], but must be 1 to 50 hosts, each as host or host:port: no scheme, no path, no wildcard, and an international name in punycode.
+# http.hosts is ["api.example.com/v1"], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
 run "reject_host_with_a_path" {
   command = plan
 
@@ -936,7 +1310,7 @@ run "reject_host_with_a_path" {
   expect_failures = [var.http]
 }
 
-# http.hosts is ["*.example.com"], but must be 1 to 50 hosts, each as host or host:port: no scheme, no path, no wildcard, and an international name in punycode.
+# http.hosts is ["*.example.com"], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
 run "reject_host_with_a_wildcard" {
   command = plan
 
@@ -951,7 +1325,7 @@ run "reject_host_with_a_wildcard" {
   expect_failures = [var.http]
 }
 
-# http.hosts is ["bücher.example"], but must be 1 to 50 hosts, each as host or host:port: no scheme, no path, no wildcard, and an international name in punycode.
+# http.hosts is ["bücher.example"], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
 run "reject_host_of_letters_beyond_ascii" {
   command = plan
 
@@ -966,7 +1340,7 @@ run "reject_host_of_letters_beyond_ascii" {
   expect_failures = [var.http]
 }
 
-# http.hosts is ["api.example.com:65536"], but must be 1 to 50 hosts, each as host or host:port: no scheme, no path, no wildcard, and an international name in punycode.
+# http.hosts is ["api.example.com:65536"], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
 run "reject_host_with_a_port_that_is_none" {
   command = plan
 
@@ -976,6 +1350,36 @@ run "reject_host_with_a_port_that_is_none" {
 
   variables {
     http = { hosts = ["api.example.com:65536"], url = "event.url" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.hosts is ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc.dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd:8443"], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
+run "reject_host_of_254_characters" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc.dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd:8443"], url = "event.url" }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.hosts is [null], but must be 1 to 50 hosts, each as host or host:port, a host of at most 253 characters: no scheme, no path, no wildcard, and an international name in punycode.
+run "reject_null_host" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = { hosts = [null], url = "event.url" }
   }
 
   expect_failures = [var.http]
@@ -1021,7 +1425,7 @@ run "reject_method_in_lower_case" {
   expect_failures = [var.http]
 }
 
-# http names the headers "X Order", "Idempotency-Key", but a name (at most 50 in http.headers) is of letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+# http names the headers "X Order", "Idempotency-Key", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
 run "reject_header_with_a_blank" {
   command = plan
 
@@ -1040,7 +1444,7 @@ run "reject_header_with_a_blank" {
   expect_failures = [var.http]
 }
 
-# http names the headers "content-length", "Idempotency-Key", but a name (at most 50 in http.headers) is of letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+# http names the headers "content-length", "Idempotency-Key", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
 run "reject_header_that_frames_the_request" {
   command = plan
 
@@ -1059,7 +1463,7 @@ run "reject_header_that_frames_the_request" {
   expect_failures = [var.http]
 }
 
-# http names the headers "Host", "Idempotency-Key", but a name (at most 50 in http.headers) is of letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+# http names the headers "Host", "Idempotency-Key", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
 run "reject_header_of_the_host" {
   command = plan
 
@@ -1078,7 +1482,7 @@ run "reject_header_of_the_host" {
   expect_failures = [var.http]
 }
 
-# http names the headers "Proxy-Authorization", but a name (at most 50 in http.headers) is of letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+# http names the headers "Proxy-Authorization", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
 run "reject_header_of_a_proxy" {
   command = plan
 
@@ -1097,7 +1501,7 @@ run "reject_header_of_a_proxy" {
   expect_failures = [var.http]
 }
 
-# http names the headers "TE", "Idempotency-Key", but a name (at most 50 in http.headers) is of letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+# http names the headers "TE", "Idempotency-Key", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
 run "reject_reconcile_header_that_frames_the_request" {
   command = plan
 
@@ -1116,7 +1520,7 @@ run "reject_reconcile_header_that_frames_the_request" {
   expect_failures = [var.http]
 }
 
-# http names the headers "Idempotency-Key", "", but a name (at most 50 in http.headers) is of letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+# http names the headers "Idempotency-Key", "", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
 run "reject_blank_secret_header" {
   command = plan
 
@@ -1135,7 +1539,7 @@ run "reject_blank_secret_header" {
   expect_failures = [var.http]
 }
 
-# http names the headers "X-0", "X-1", "X-10", "X-11", "X-12", "X-13", "X-14", "X-15", "X-16", "X-17", "X-18", "X-19", "X-2", "X-20", "X-21", "X-22", "X-23", "X-24", "X-25", "X-26", "X-27", "X-28", "X-29", "X-3", "X-30", "X-31", "X-32", "X-33", "X-34", "X-35", "X-36", "X-37", "X-38", "X-39", "X-4", "X-40", "X-41", "X-42", "X-43", "X-44", "X-45", "X-46", "X-47", "X-48", "X-49", "X-5", "X-50", "X-6", "X-7", "X-8", "X-9", "Idempotency-Key", but a name (at most 50 in http.headers) is of letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+# http names the headers "X-0", "X-1", "X-10", "X-11", "X-12", "X-13", "X-14", "X-15", "X-16", "X-17", "X-18", "X-19", "X-2", "X-20", "X-21", "X-22", "X-23", "X-24", "X-25", "X-26", "X-27", "X-28", "X-29", "X-3", "X-30", "X-31", "X-32", "X-33", "X-34", "X-35", "X-36", "X-37", "X-38", "X-39", "X-4", "X-40", "X-41", "X-42", "X-43", "X-44", "X-45", "X-46", "X-47", "X-48", "X-49", "X-5", "X-50", "X-6", "X-7", "X-8", "X-9", "Idempotency-Key", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
 run "reject_fifty_one_headers" {
   command = plan
 
@@ -1148,6 +1552,63 @@ run "reject_fifty_one_headers" {
       headers = { for n in range(51) : "X-${n}" => "event.id" }
       hosts   = ["api.example.com"]
       url     = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http names the headers "X-0", "X-1", "X-10", "X-11", "X-12", "X-13", "X-14", "X-15", "X-16", "X-17", "X-18", "X-19", "X-2", "X-20", "X-21", "X-22", "X-23", "X-24", "X-25", "X-26", "X-27", "X-28", "X-29", "X-3", "X-30", "X-31", "X-32", "X-33", "X-34", "X-35", "X-36", "X-37", "X-38", "X-39", "X-4", "X-40", "X-41", "X-42", "X-43", "X-44", "X-45", "X-46", "X-47", "X-48", "X-49", "X-5", "X-50", "X-6", "X-7", "X-8", "X-9", "Idempotency-Key", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+run "reject_fifty_one_reconcile_headers" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts     = ["api.example.com"]
+      reconcile = { applied = "status == `200`", headers = { for n in range(51) : "X-${n}" => "event.id" }, url = "event.url" }
+      url       = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http names the headers "XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX", "Idempotency-Key", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+run "reject_header_of_101_characters" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      headers = { XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX = "event.id" }
+      hosts   = ["api.example.com"]
+      url     = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http names the headers "Idempotency-Key", "XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX", but a name (at most 50 in http.headers, and in http.reconcile.headers) is of 1 to 100 letters, digits and !#$%&'*+.^_`|~-, and not Accept-Encoding, Connection, Content-Length, Expect, Host, Keep-Alive, Proxy-…, TE, Trailer, Transfer-Encoding or Upgrade, which the call itself sets.
+run "reject_secret_header_of_101_characters" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts  = ["api.example.com"]
+      secret = { header = "XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX", secret_arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:payments-token-Ab12Cd" }
+      url    = "'https://api.example.com/v1/charges'"
     }
   }
 
@@ -1327,6 +1788,25 @@ run "reject_uncertain_status_of_99" {
   expect_failures = [var.http]
 }
 
+# http.statuses is {"completed":[],"final":[null],"retryable":[],"uncertain":[]}, but a status is a whole number from 200 to 599; only an uncertain one may be below 200.
+run "reject_null_status" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts    = ["api.example.com"]
+      statuses = { final = [null] }
+      url      = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
 # http.statuses is {"completed":[409],"final":[409],"retryable":[],"uncertain":[]}, with a status twice: it can say one thing only.
 run "reject_status_that_says_two_things" {
   command = plan
@@ -1396,6 +1876,25 @@ run "reject_not_applied_status_of_one_who_may_not_ask" {
     http = {
       hosts     = ["api.example.com"]
       reconcile = { applied = "status == `200`", not_applied_statuses = [404, 403], url = "event.url" }
+      url       = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.reconcile.not_applied_statuses is [404,null], but must be from 400 to 499 without 401, 403, 408, 425 and 429: another status does not say that nothing was applied.
+run "reject_null_not_applied_status" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts     = ["api.example.com"]
+      reconcile = { applied = "status == `200`", not_applied_statuses = [404, null], url = "event.url" }
       url       = "'https://api.example.com/v1/charges'"
     }
   }
@@ -1500,6 +1999,25 @@ run "reject_secret_arn_of_a_parameter" {
   expect_failures = [var.http]
 }
 
+# http.secret.secret_arn is "arn:aws-x1:secretsmanager:eu-central-1:111122223333:secret:token-Ab12Cd", but must be the whole ARN of a secret: arn:<partition>:secretsmanager:<region>:<account>:secret:<name>-<6 characters of AWS's>.
+run "reject_secret_arn_of_a_partition_with_a_digit" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts  = ["api.example.com"]
+      secret = { secret_arn = "arn:aws-x1:secretsmanager:eu-central-1:111122223333:secret:token-Ab12Cd" }
+      url    = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
 # http.secret.parameter_arn is "/payments/token", but must be the ARN of an SSM parameter: arn:<partition>:ssm:<region>:<account>:parameter/<name>.
 run "reject_parameter_by_its_name" {
   command = plan
@@ -1531,6 +2049,25 @@ run "reject_parameter_arn_of_a_secret" {
     http = {
       hosts  = ["api.example.com"]
       secret = { parameter_arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:payments-token-Ab12Cd" }
+      url    = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.secret.parameter_arn is "arn:aws-x1:ssm:eu-central-1:111122223333:parameter/payments/token", but must be the ARN of an SSM parameter: arn:<partition>:ssm:<region>:<account>:parameter/<name>.
+run "reject_parameter_arn_of_a_partition_with_a_digit" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts  = ["api.example.com"]
+      secret = { parameter_arn = "arn:aws-x1:ssm:eu-central-1:111122223333:parameter/payments/token" }
       url    = "'https://api.example.com/v1/charges'"
     }
   }
@@ -1626,6 +2163,25 @@ run "reject_secret_of_a_blank_key" {
     http = {
       hosts  = ["api.example.com"]
       secret = { json_key = "", secret_arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:payments-token-Ab12Cd" }
+      url    = "'https://api.example.com/v1/charges'"
+    }
+  }
+
+  expect_failures = [var.http]
+}
+
+# http.secret has max_age_seconds 300, prefix "Bearer " and json_key "  ", but must have a whole number from 1 to 86400, at most 100 printable ASCII characters, and a key that is not blank, or null.
+run "reject_secret_of_a_key_of_blanks" {
+  command = plan
+
+  module {
+    source = "./modules/operation"
+  }
+
+  variables {
+    http = {
+      hosts  = ["api.example.com"]
+      secret = { json_key = "  ", secret_arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:payments-token-Ab12Cd" }
       url    = "'https://api.example.com/v1/charges'"
     }
   }

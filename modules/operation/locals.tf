@@ -22,7 +22,8 @@ locals {
 
   # An alarm at or above the retention could never fire: the message is gone by then.
   oldest_message_age_seconds = coalesce(
-    var.alarms.oldest_message_age_seconds, min(3600, floor(var.queue.retention_days * 43200))
+    var.alarms.oldest_message_age_seconds,
+    min(max(3600, 2 * (ceil(local.lease_ms / 1000) + local.settle_seconds)), floor(var.queue.retention_days * 43200))
   )
 
   # As the queue rounds it.
@@ -50,6 +51,25 @@ locals {
       resources = [coalesce(secret.parameter_arn, secret.secret_arn)]
     } if secret != null],
   )
+}
+
+# The limits of lambda/src/idempotent_consumer/http_url.py. In JMESPath's quotes, \' stands for '.
+locals {
+  # [host without the dot at its end and without its port]
+  http_host = "^([A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(?:\\.[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*)\\.?(?::[1-9][0-9]{0,4})?$"
+
+  http_default_port = { http = "/\\.?(:80)?$/", https = "/\\.?(:443)?$/" }
+
+  # What a path that writes an address out begins with: [scheme, host and port]
+  http_authority = "^\\s*(?:\\[\\s*)?'((?i:https?))://([^'/?#]*)"
+
+  http_address = "${local.http_authority}(?:[A-Za-z0-9._~!$&()*+,;=:@/-]|\\\\'|%[0-9A-Fa-f]{2})*(?:\\?(?:[A-Za-z0-9._~!$&()*+,;=:@/?-]|\\\\'|%[0-9A-Fa-f]{2})*)?'"
+
+  # An empty path segment, one of dots, a control character, a query before the other parts of a list.
+  http_odd_address = join("|", [
+    "${local.http_authority}(?:[^'?]|\\\\')*(?://|(?:/|%2[Ff]|%5[Cc])(?:\\.|%2[Ee]){1,2}(?:;|%3[Bb]|/|%2[Ff]|%5[Cc]|[?'])|%[01][0-9A-Fa-f]|%7[Ff])",
+    "^\\s*\\[\\s*'(?:[^'?]|\\\\')*\\?(?:[^']|\\\\')*'\\s*,",
+  ])
 }
 
 # What the function reads when it starts. What is not set is left out: an empty value is a value.

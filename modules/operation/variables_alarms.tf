@@ -9,7 +9,7 @@ variable "alarms" {
     - duration_percent: percent of function.timeout_seconds, 1 to 100; a longer call sets off the alarm.
     - errors, throttles: failed or throttled calls in five minutes, 0 or more; one more sets off the alarm.
     - failed: effects in five minutes, 0 or more, that were refused for good or used up their attempts; one more sets off the alarm.
-    - oldest_message_age_seconds: 60 or more and below queue.retention_days; an older message sets off the alarm. Null means 3600, or half the retention if that is less.
+    - oldest_message_age_seconds: 60 or more and below queue.retention_days; an older message sets off the alarm. Null means 3600, or twice the lease and settling if that is more, and half the retention at most.
   EOT
   nullable    = false
 

@@ -103,8 +103,8 @@ variable "queue" {
   }
 
   validation {
-    condition     = var.operation.uncertain != "reconcile" || coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000 + coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120) < var.queue.retention_days * 86400
-    error_message = "queue.retention_days is ${var.queue.retention_days} (${var.queue.retention_days * 86400} seconds), but with operation.uncertain \"reconcile\" must be above operation.lease_ms (${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000)}, in seconds ${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000}) + operation.settle_seconds (${coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120)}): a message would be lost before the provider is asked."
+    condition     = var.operation.uncertain != "reconcile" || 2 * (coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000 + coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120)) <= floor(var.queue.retention_days * 86400 + 0.5)
+    error_message = "queue.retention_days is ${var.queue.retention_days} (${floor(var.queue.retention_days * 86400 + 0.5)} seconds), but with operation.uncertain \"reconcile\" must be at least 2 x (operation.lease_ms (in seconds ${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000}) + operation.settle_seconds (${coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120)})): a message has its last receive well before it expires, and the provider must be asked before that."
   }
 
   # Even 0 is refused by AWS: the window has to be left out.

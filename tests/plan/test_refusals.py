@@ -176,7 +176,7 @@ def test_every_run_of_the_reject_files_is_read() -> None:
     assert runs == {
         "reject.tftest.hcl": 159,
         "reject_function.tftest.hcl": 3,
-        "reject_operation.tftest.hcl": 94,
+        "reject_operation.tftest.hcl": 127,
         "reject_queue.tftest.hcl": 15,
     }
     assert len(REFUSALS) == len({refusal.name for refusal in REFUSALS}) == sum(runs.values())
