@@ -19,7 +19,7 @@ from tests.e2e.pipeline import Pipeline
 ROOT = "tests/fixtures/examples"
 # Three hundred resources at once are much for one emulator: now and then it drops a connection.
 PATIENT = 'provider "aws" {\n  max_retries = 8\n}\n'
-# By the names of their outputs: the example, and the output that holds the consumer.
+# Of the pipelines, by the names of their outputs: the example, and the output that holds the consumer.
 CONSUMERS = {
     "accounts": "fifo",
     "invoices": "fan_out",
@@ -40,10 +40,11 @@ class Examples:
     changes: Mapping[str, list[str]]
 
 
-def build_stock(folder: Path) -> Path:
-    """The zip of examples/stock, built as its README says."""
-    zip_path = folder / "stock.zip"
-    command = [sys.executable, "lambda/build.py", "--source", "examples/stock/src", "--output", str(zip_path)]
+def build_example(name: str, folder: Path) -> Path:
+    """The zip of an example with code of its own, built as its README says."""
+    zip_path = folder / f"{name}.zip"
+    options = ["--source", f"examples/{name}/src", "--output", str(zip_path), "--handler", f"{name}.handler"]
+    command = [sys.executable, "lambda/build.py", *options]
     built = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CHECKOUT)
     assert built.returncode == 0, built.stdout + built.stderr
     return zip_path

@@ -12,10 +12,12 @@ import pytest
 
 from local.emulator import Emulator
 from local.faults import Faults
+from local.payment_server import PaymentServer
 from local.terraform import CHECKOUT
 from local.waiting import wait_for
-from local.watching import Queue
-from tests.e2e.examples import CONSUMERS, Examples, Rows, apply_examples, build_stock, consumer, empty
+from local.watching import Queue, attribute
+from tests.e2e.examples import CONSUMERS, Examples, Rows, apply_examples, build_example, consumer, empty
+from tests.e2e.operations import Operation
 from tests.e2e.pipeline import Pipeline, attributes, now_ms
 from tests.e2e.test_terraform import ALARM
 
@@ -38,12 +40,22 @@ def faults(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture(scope="session")
-def examples(emulator: Emulator, faults: Faults, tmp_path_factory: pytest.TempPathFactory) -> Examples:
+def payment_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaymentServer]:
+    with PaymentServer(tmp_path_factory.mktemp("examples") / "payments.log") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def examples(
+    emulator: Emulator, faults: Faults, payment_server: PaymentServer, tmp_path_factory: pytest.TempPathFactory
+) -> Examples:
     """All examples. All AWS calls of the workers go through `faults`."""
     folder = tmp_path_factory.mktemp("examples")
     variables = {
         "function_environment": {"AWS_ENDPOINT_URL": faults.endpoint},
-        "stock_package": str(build_stock(folder)),
+        "payments_package": str(build_example("payments", folder)),
+        "provider_url": payment_server.endpoint,
+        "stock_package": str(build_example("stock", folder)),
     }
     return apply_examples(folder / "terraform", emulator.endpoint, variables)
 
@@ -399,6 +411,49 @@ def test_fan_out_invoices_every_sale_once_when_sales_come_twice(
     ]
 
 
+# --- payments
+
+
+def test_payments_charges_an_order_once_and_dead_letters_what_is_refused(
+    emulator: Emulator, examples: Examples, payment_server: PaymentServer
+) -> None:
+    payments = Operation(emulator, examples.outputs["payments"]["payments"])
+    payment_server.plan({"orders": "p-broke", "steps": [{"does": "refuse"}]})
+    paid, refused = {"id": "p-1", "amount": 1250}, {"id": "p-broke", "amount": 900}
+    assert payments.queue.send_batch([json.dumps(order) for order in (paid, refused, paid)]) == 3
+    wait(lambda: payments.statuses() == {"p-1": "COMPLETED", "p-broke": "FAILED_FINAL"}, "both orders are settled")
+    wait(lambda: payments.dead_letters.depth().waiting, "a dead letter")
+
+    (charge,) = payment_server.charges("p-1")
+    assert charge["amount"] == 1250
+    assert json.loads(payments.rows()["p-1"]["result"]) == {"charge": charge["id"]}
+    assert payment_server.charges("p-broke") == []
+    (letter,) = payments.letters
+    assert attribute(letter, "dead_letter_reason") == "charge-refused"
+
+
+# --- webhook
+
+
+def test_webhook_announces_an_order_once_with_its_token(
+    emulator: Emulator, examples: Examples, payment_server: PaymentServer
+) -> None:
+    outputs = examples.outputs["webhook"]
+    webhook = Operation(emulator, outputs["webhook"])
+    emulator.client("secretsmanager").put_secret_value(
+        SecretId=outputs["token_secret_arn"], SecretString="the-partners-token"
+    )
+    assert webhook.queue.send_batch([json.dumps({"id": "w-1", "amount": 500})] * 3) == 3
+    wait(lambda: webhook.statuses() == {"w-1": "COMPLETED"}, "the order is announced")
+
+    (asked,) = payment_server.requests("w-1")
+    row = webhook.rows()["w-1"]
+    assert json.loads(asked["body"]) == {"order": "w-1", "amount": 500}
+    assert asked["headers"]["authorization"] == "Bearer the-partners-token"
+    assert (asked["headers"]["x-event"], asked["key"]) == ("w-1", row["idempotency_key"])
+    assert json.loads(row["result"]) == {"status": 201, "receipt": payment_server.charges("w-1")[0]["id"]}
+
+
 # --- all of them
 
 
@@ -429,5 +484,6 @@ def test_destroy_leaves_nothing(destroyed: Examples, emulator: Emulator) -> None
     assert emulator.client("dynamodb").list_tables()["TableNames"] == []
     assert emulator.client("sns").list_topics()["Topics"] == []
     assert emulator.client("s3").list_buckets()["Buckets"] == []
+    assert emulator.client("secretsmanager").list_secrets()["SecretList"] == []
     assert [bus["Name"] for bus in emulator.client("events").list_event_buses()["EventBuses"]] == ["default"]
     assert emulator.client("lambda").list_event_source_mappings()["EventSourceMappings"] == []
