@@ -181,6 +181,8 @@ class Requests(BaseHTTPRequestHandler):
         for name, text in {"Content-Type": "application/json", **(headers or {})}.items():
             self.send_header(name, text)
         self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 

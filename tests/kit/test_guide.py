@@ -33,6 +33,7 @@ import json
 from typing import Any
 
 import pytest
+from urllib3 import PoolManager
 from urllib3.response import HTTPResponse
 
 import payments
@@ -45,11 +46,11 @@ asked: list[Any] = []
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> Any:
     def answer(status: int) -> None:
-        def request(*arguments: Any, **options: Any) -> HTTPResponse:
+        def request(self: PoolManager, *arguments: Any, **options: Any) -> HTTPResponse:
             asked.append((arguments, options))
             return HTTPResponse(body=b'{"id": "ch_1"}', status=status)
 
-        monkeypatch.setattr(payments.http, "request", request)
+        monkeypatch.setattr(PoolManager, "request", request)
 
     return answer
 

@@ -15,18 +15,13 @@ from idempotent_consumer import Applied, Event, Final, NotApplied, Retryable, Un
 PROVIDER = os.environ["PROVIDER_URL"].rstrip("/")
 ANSWER_SECONDS = int(os.environ["OPERATION_EFFECT_TIMEOUT_SECONDS"]) * 0.8
 
-# Nothing is tried again here: each attempt has to be known to the ledger.
-HTTP = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(connect=2, total=ANSWER_SECONDS))
-# Lambda freezes the process between two calls of it, and a connection that was kept may be dead after that.
-HEADERS = {"Connection": "close"}
-
 
 def charge(event: Event, key: str) -> Any:
     """Charges one order; returns what is to be stored of it. Raises what is known where there is no charge."""
-    headers = {**HEADERS, "Content-Type": "application/json", "Idempotency-Key": key}
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key}
     body = json.dumps({"order": event.id, "amount": read_amount(event.data)})
     try:
-        answer = HTTP.request("POST", f"{PROVIDER}/charges", body=body, headers=headers)
+        answer = ask("POST", "/charges", body=body, headers=headers)
     except (ConnectTimeoutError, NewConnectionError) as error:
         # There was no connection, so nothing was asked. Any later error may have come after the charge.
         raise Retryable("provider-unreachable") from error
@@ -43,7 +38,7 @@ def charge(event: Event, key: str) -> Any:
 
 def find(event: Event, key: str) -> Applied | NotApplied | Unknown:
     """What became of a charge whose answer nobody has; only with the policy reconcile."""
-    answer = HTTP.request("GET", f"{PROVIDER}/charges/{quote(key, safe='')}", headers=HEADERS)
+    answer = ask("GET", f"/charges/{quote(key, safe='')}")
     match answer.status:
         case 200:
             return Applied({"charge": json.loads(answer.data)["charges"][0]["id"]})
@@ -51,6 +46,16 @@ def find(event: Event, key: str) -> Applied | NotApplied | Unknown:
             return NotApplied()
         case _:
             return Unknown()
+
+
+def ask(method: str, path: str, **options: Any) -> Any:
+    """One request, on a connection of its own: Lambda freezes the process between calls, and a kept one may be dead.
+
+    Nothing is tried again here, since each attempt has to be known to the ledger.
+    """
+    timeout = urllib3.Timeout(connect=2, total=ANSWER_SECONDS)
+    with urllib3.PoolManager(retries=False, timeout=timeout) as http:
+        return http.request(method, f"{PROVIDER}{path}", **options)
 
 
 def read_amount(order: Mapping[str, Any]) -> int:
