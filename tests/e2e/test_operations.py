@@ -148,7 +148,8 @@ def resolved(parked: Parked, operations: dict[str, Operation], payments: Payment
     """
     parks, operator = operations["parks"], Operator(operations["parks"])
     declined = ORDERS["parks"].ids("declined")
-    while in_doubt := {order for order, row in parks.rows().items() if "parked_at" in row}:
+    for _ in range(3):
+        in_doubt = {order for order, row in parks.rows().items() if "parked_at" in row}
         charged = in_doubt & payments.charged().keys()
         decisions: list[Sequence[str]] = [
             *((order, "--completed", payments.charges(order)[0]["id"], "--by", "ann") for order in sorted(charged)),

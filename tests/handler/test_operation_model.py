@@ -677,7 +677,8 @@ class Play:
             shown = state_of(error.response.get("Item"))
             if shown is not None:
                 actor.seen.setdefault(order, set()).add(shown)
-                if shown in made and actor.get_remaining_time_in_millis() > 2 * self.case.effect_ms:
+                left_ms = min(actor.get_remaining_time_in_millis(), shown.lease_until_ms - actor.now_ms())
+                if shown in made and left_ms > 2 * self.case.effect_ms:
                     actor.recognised[order] = shown, actor.faults
             raise
 
