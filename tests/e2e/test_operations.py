@@ -146,25 +146,29 @@ def resolved(parked: Parked, operations: dict[str, Operation], payments: Payment
 
     Where a process was killed before the provider was asked, what is to be lost can be lost then: decided once more.
     """
-    parks, operator = operations["parks"], Operator(operations["parks"])
-    declined = ORDERS["parks"].ids("declined")
+    parks = operations["parks"]
     for _ in range(3):
-        in_doubt = {order for order, row in parks.rows().items() if "parked_at" in row}
-        charged = in_doubt & payments.charged().keys()
-        decisions: list[Sequence[str]] = [
-            *((order, "--completed", payments.charges(order)[0]["id"], "--by", "ann") for order in sorted(charged)),
-            *((order, "--failed", "a declined card", "--by", "ann") for order in sorted(in_doubt & declined)),
-        ]
-        if uncharged := sorted(in_doubt - charged - declined):
-            decisions.append([*uncharged, "--retry", "--why", "the provider has none"])
-        with ThreadPoolExecutor(2) as people:
-            for answer in people.map(lambda decision: operator.json("resolve", *decision), decisions):
-                assert answer.status == 0, answer
-        chosen = [option for order in sorted(in_doubt - declined) for option in ("--id", order)]
-        replayed = operator.json("replay", *chosen, "--wait")
-        assert replayed.last["sent"] >= len(in_doubt - declined)
-        assert replayed.last["outcomes"].keys() <= {"completed", "no-op", "parked"}
+        if in_doubt := {order for order, row in parks.rows().items() if "parked_at" in row}:
+            decide_by_hand(parks, in_doubt, payments)
     return parks
+
+
+def decide_by_hand(parks: Operation, in_doubt: set[str], payments: PaymentServer) -> None:
+    operator, declined = Operator(parks), in_doubt & ORDERS["parks"].ids("declined")
+    charged = in_doubt & payments.charged().keys()
+    decisions: list[Sequence[str]] = [
+        *((order, "--completed", payments.charges(order)[0]["id"], "--by", "ann") for order in sorted(charged)),
+        *((order, "--failed", "a declined card", "--by", "ann") for order in sorted(declined)),
+    ]
+    if uncharged := sorted(in_doubt - charged - declined):
+        decisions.append([*uncharged, "--retry", "--why", "the provider has none"])
+    with ThreadPoolExecutor(2) as people:
+        for answer in people.map(lambda decision: operator.json("resolve", *decision), decisions):
+            assert answer.status == 0, answer
+    chosen = [option for order in sorted(in_doubt - declined) for option in ("--id", order)]
+    replayed = operator.json("replay", *chosen, "--wait")
+    assert replayed.last["sent"] >= len(in_doubt - declined)
+    assert replayed.last["outcomes"].keys() <= {"completed", "no-op", "parked"}
 
 
 def in_tens(bodies: list[str]) -> list[list[str]]:
