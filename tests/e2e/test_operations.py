@@ -165,9 +165,10 @@ def decide_by_hand(parks: Operation, in_doubt: set[str], payments: PaymentServer
     with ThreadPoolExecutor(2) as people:
         for answer in people.map(lambda decision: operator.json("resolve", *decision), decisions):
             assert answer.status == 0, answer
-    chosen = [option for order in sorted(in_doubt - declined) for option in ("--id", order)]
-    replayed = operator.json("replay", *chosen, "--wait")
-    assert replayed.last["sent"] >= len(in_doubt - declined)
+    if not (going_back := sorted(in_doubt - declined)):
+        return
+    replayed = operator.json("replay", *(option for order in going_back for option in ("--id", order)), "--wait")
+    assert replayed.last["sent"] >= len(going_back)
     assert replayed.last["outcomes"].keys() <= {"completed", "no-op", "parked"}
 
 
