@@ -581,7 +581,8 @@ run "reject_fewer_receives_than_attempts" {
   }
 
   variables {
-    queue = { max_receive_count = 5 }
+    operation = { max_attempts = 5 }
+    queue     = { max_receive_count = 5 }
   }
 
   expect_failures = [var.queue]
@@ -596,7 +597,8 @@ run "reject_receives_that_outlast_the_retention_by_visibility" {
   }
 
   variables {
-    queue = { retention_days = 0.0625 }
+    operation = { max_attempts = 5 }
+    queue     = { retention_days = 0.0625 }
   }
 
   expect_failures = [var.queue]
@@ -611,7 +613,8 @@ run "reject_receives_that_outlast_the_retention_by_backoff" {
   }
 
   variables {
-    queue = { backoff_max_seconds = 23040 }
+    operation = { max_attempts = 5 }
+    queue     = { backoff_max_seconds = 23040 }
   }
 
   expect_failures = [var.queue]
@@ -626,7 +629,7 @@ run "reject_receives_that_outlast_the_retention_by_the_lease" {
   }
 
   variables {
-    operation = { lease_ms = 23040000 }
+    operation = { lease_ms = 23040000, max_attempts = 5 }
     queue     = {}
   }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,6 +143,20 @@ def test_the_row_is_shown_before_it_is_settled(operation: Operation) -> None:
         key,
         "outcome-unknown: 1 attempt, the last one: answer-timeout",
     ]
+
+
+@pytest.mark.parametrize(("way", "state"), [("--completed", "COMPLETED"), ("--retry", "FAILED_RETRYABLE")])
+def test_what_the_runbook_says_settles_a_parked_one(operation: Operation, way: str, state: str) -> None:
+    """Its commands as they stand there: the dry run, then the decision."""
+    text = (Path(__file__).parents[2] / "docs" / "runbook.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("idempotent-consumer resolve ") and way in line]
+    operation.park(order("order-17"), age=600)
+    states = []
+    for line in lines:
+        _, *arguments = shlex.split(line.replace("--name payments ", ""))
+        assert operation.run(*arguments, "--by", "ann").exit_code == 0
+        states.append(operation.row("order-17").state.value)
+    assert states == ["IN_PROGRESS", state]
 
 
 def test_several_operations_are_settled_at_once(operation: Operation) -> None:
