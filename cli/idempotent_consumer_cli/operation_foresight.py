@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.claim_decision import Next, Step, decide
-from idempotent_consumer.claim_row import Row, State, read_row
+from idempotent_consumer.claim_row import Row, State
 from idempotent_consumer.event import Event
 from idempotent_consumer.items import Item
 from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer_cli.clock import moment
 from idempotent_consumer_cli.foresight import Fate, Foretold, LedgerState, Prospect
-from idempotent_consumer_cli.operation_row import state_of
+from idempotent_consumer_cli.operation_row import readable, state_of
 
 _AGAIN = "an earlier attempt may have been applied; it is repeated with the same idempotency key"
 _ASKED = "nobody knows whether it was applied"
@@ -38,9 +38,8 @@ def never_seen(event: Event) -> Foretold:
 def by_operation_row(item: Item, event: Event, now_ms: int, settings: OperationSettings) -> Foretold:
     """An event that the ledger knows. now_ms: epoch milliseconds."""
     foretold = Foretold(event.id, LedgerState.UNREADABLE, Fate.REFUSE, fingerprint=event.fingerprint)
-    try:
-        row = read_row(item)
-    except ValueError:
+    row = readable(item)
+    if row is None:
         return replace(foretold, reason="ledger-row-unreadable", detail="no operation writes such a row")
     foretold = replace(foretold, state=state_of(row, now_ms), row=row)
     step = decide(row, event.fingerprint, now_ms, settings)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from idempotent_consumer.claim_row import Row, State
-from idempotent_consumer.items import AttributeValue
+from idempotent_consumer.claim_row import Row, State, read_row
+from idempotent_consumer.items import AttributeValue, Item
 from idempotent_consumer_cli.clock import moment
 from idempotent_consumer_cli.foresight import LedgerState
 from idempotent_consumer_cli.numbers import whole_number
@@ -31,6 +31,14 @@ ATTRIBUTES = (
     "uncertain_at",
 )
 _FINAL = {State.COMPLETED: LedgerState.COMPLETED, State.FAILED_FINAL: LedgerState.FAILED}
+
+
+def readable(item: Item) -> Row | None:
+    """None for a row that no operation wrote."""
+    try:
+        return read_row(item)
+    except ValueError:
+        return None
 
 
 def state_of(row: Row, now_ms: int) -> LedgerState:

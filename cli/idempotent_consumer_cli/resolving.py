@@ -8,8 +8,7 @@ from typing import Any
 
 from idempotent_consumer.claim import ClaimFailed, Claims
 from idempotent_consumer.claim_resolution import Decision, NotResolvable, Resolution, check_resolvable
-from idempotent_consumer.claim_row import Row, State, read_row
-from idempotent_consumer.items import Item
+from idempotent_consumer.claim_row import Row, State
 from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.budget import endless
@@ -17,7 +16,7 @@ from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.lines import age, count
 from idempotent_consumer_cli.operation_lookup import OperationTable
-from idempotent_consumer_cli.operation_row import row_document, standing_since_ms, state_of, why
+from idempotent_consumer_cli.operation_row import readable, row_document, standing_since_ms, state_of, why
 from idempotent_consumer_cli.screen import Screen
 
 _NO_ROW = "the ledger holds no such event"
@@ -57,7 +56,7 @@ class Resolver:
     def run(self, event_ids: Sequence[str]) -> None:
         """Show the operations, then settle them one by one. Raises what a call to DynamoDB raises, and CommandError."""
         items = self._table.rows(event_ids)
-        rows = {event_id: _row(items[event_id]) for event_id in event_ids if event_id in items}
+        rows = {event_id: readable(items[event_id]) for event_id in event_ids if event_id in items}
         self._show(rows)
         for event_id in event_ids:
             row = rows.get(event_id)
@@ -184,13 +183,6 @@ class Resolver:
             table = self._settings.ledger_table
             return f"{event_id} is not settled ({verdict.detail}): you need dynamodb:UpdateItem on {table}"
         return f"{event_id} is perhaps not settled ({verdict.reason}: {verdict.detail}): run it again"
-
-
-def _row(item: Item) -> Row | None:
-    try:
-        return read_row(item)
-    except ValueError:
-        return None
 
 
 def _refusal_text(refusal: NotResolvable) -> str:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from idempotent_consumer.claim_row import Row, read_row
-from idempotent_consumer.items import Item
+from idempotent_consumer.claim_row import Row
 from idempotent_consumer.operation_settings import OperationSettings, WhenUncertain
 from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.foresight import LedgerState
 from idempotent_consumer_cli.operation_lookup import OperationTable
-from idempotent_consumer_cli.operation_row import due_ms, row_document, standing_since_ms, state_of
+from idempotent_consumer_cli.operation_row import due_ms, readable, row_document, standing_since_ms, state_of
 
 _PAGE = 100
 # How many are read: each hundred takes a call.
@@ -116,15 +115,8 @@ def read_unfinished(
     while page := list(islice(listed, min(_PAGE, MOST - read))):
         rows = table.rows(event_id for _, event_id in page)
         for created_ms, event_id in page:
-            each = Unfinished(event_id, created_ms, _row(rows.get(event_id)))
+            each = Unfinished(event_id, created_ms, readable(rows[event_id]) if event_id in rows else None)
             if event_id in rows and (each.row is None or not each.row.state.is_final):
                 yield each
         read += len(page)
         follow(read)
-
-
-def _row(item: Item | None) -> Row | None:
-    try:
-        return None if item is None else read_row(item)
-    except ValueError:
-        return None

@@ -15,7 +15,8 @@ from idempotent_consumer import aws
 from idempotent_consumer.answer import PASSING_REASONS, Outcome, Verdict
 from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, error_code, failed_call
 from idempotent_consumer.claim_resolution import Decision, Resolution, check_resolvable
-from idempotent_consumer.claim_row import Row, State, StoredResult, pending_shard, read_row
+from idempotent_consumer.claim_row import Row, State, StoredResult, read_row
+from idempotent_consumer.commit import pending_shard
 from idempotent_consumer.effect import idempotency_key
 from idempotent_consumer.items import Item
 from idempotent_consumer.message import REFUSED_CHARACTER
@@ -29,8 +30,6 @@ _ATTEMPTS = 5
 _LONGEST_PAUSE = 5
 _DOUBTS = ("parked_at", "uncertain_at")
 _UNFINISHED = ("next_attempt_at", "pending_shard", *_DOUBTS)
-
-
 # What the SDK met at its last try; an earlier one may have been made all the same.
 _PERHAPS_WRITTEN = PASSING_REASONS | {"unavailable"}
 
@@ -180,14 +179,11 @@ class Claims:
 
         standing: the claim of the attempt, or a row without a worker that the provider was asked about.
         """
-        sets = self._final(State.COMPLETED) | result.attributes | _explained(result.problem, "")
-        removes = [name for name in ("reason", "detail", *_UNFINISHED) if name not in sets]
-        return self._settle(standing, sets, removes, budget)
+        return self._settle(standing, *self._completed(result), budget)
 
     def fail(self, standing: Claim | Row, reason: str, detail: str, budget: Budget) -> Row | None:
         """Record that it was certainly not applied, and never will be."""
-        sets = self._final(State.FAILED_FINAL) | _explained(reason, detail)
-        return self._settle(standing, sets, _UNFINISHED, budget)
+        return self._settle(standing, *self._failed(reason, detail), budget)
 
     def fail_for_now(
         self, standing: Claim | Row, reason: str, detail: str, retry_at_ms: int, budget: Budget
@@ -219,25 +215,14 @@ class Claims:
         """
         now_ms = self._now_ms()
         check_resolvable(row, resolution.decision, now_ms)
-        sets: Item = {"attempt": _number(row.attempt + 1), "audit": {"L": [*row.audit, resolution.entry(now_ms)]}}
-        removes = ["owner", *_DOUBTS]
-        if resolution.decision is Decision.RETRY:
-            sets |= {
-                "status": {"S": State.FAILED_RETRYABLE.value},
-                "tries": _number(0),
-                "since": _number(now_ms),
-                "next_attempt_at": _number(now_ms),
-                "pending_shard": pending_shard(row.event_id),
-            }
-            removes += ["reason", "detail", "settled_at", "ttl"]
+        if resolution.decision is Decision.COMPLETED:
+            sets, removes = self._completed(StoredResult.of(resolution.result))
         elif resolution.decision is Decision.FAILED:
-            sets |= self._final(State.FAILED_FINAL) | _explained("resolved-failed", resolution.why)
-            removes += ["next_attempt_at", "pending_shard"]
+            sets, removes = self._failed("resolved-failed", resolution.why)
         else:
-            result = StoredResult.of(resolution.result)
-            sets |= self._final(State.COMPLETED) | result.attributes | _explained(result.problem, "")
-            removes += [name for name in ("reason", "detail", "next_attempt_at", "pending_shard") if name not in sets]
-        return self._write(_Change(row.event_id, sets, removes, **_unchanged(row)), budget)
+            sets, removes = _anew(row.event_id, now_ms)
+        sets |= {"attempt": _number(row.attempt + 1), "audit": {"L": [*row.audit, resolution.entry(now_ms)]}}
+        return self._write(_Change(row.event_id, sets, ["owner", *removes], **_unchanged(row)), budget)
 
     def _claimed(self, claim: Claim, message_id: str, now_ms: int) -> Item:
         return {
@@ -249,6 +234,15 @@ class Claims:
             "claimed_at": _number(now_ms),
             "message_id": {"S": message_id},
         }
+
+    def _completed(self, result: StoredResult) -> tuple[Item, Sequence[str]]:
+        """What makes a row completed: what is set, and what is removed."""
+        sets = self._final(State.COMPLETED) | result.attributes | _explained(result.problem, "")
+        return sets, [name for name in ("reason", "detail", *_UNFINISHED) if name not in sets]
+
+    def _failed(self, reason: str, detail: str) -> tuple[Item, Sequence[str]]:
+        """The same of one that has failed for good."""
+        return self._final(State.FAILED_FINAL) | _explained(reason, detail), _UNFINISHED
 
     def _final(self, state: State) -> Item:
         now_ms = self._now_ms()
@@ -335,6 +329,18 @@ def _unchanged(row: Row) -> Mapping[str, Any]:
         else:
             equal[name] = value
     return {"equal": equal, "absent": absent}
+
+
+def _anew(event_id: str, now_ms: int) -> tuple[Item, Sequence[str]]:
+    """What makes a row, final or not, one to be tried at once, its attempts counted anew: set, and removed."""
+    sets: Item = {
+        "status": {"S": State.FAILED_RETRYABLE.value},
+        "tries": _number(0),
+        "since": _number(now_ms),
+        "next_attempt_at": _number(now_ms),
+        "pending_shard": pending_shard(event_id),
+    }
+    return sets, [*_DOUBTS, "reason", "detail", "settled_at", "ttl"]
 
 
 def _explained(reason: str, detail: str) -> Item:

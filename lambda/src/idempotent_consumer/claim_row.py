@@ -1,14 +1,12 @@
 """An operation's row in the ledger: its states, and how it is read. Pure."""
 
 import hashlib
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from idempotent_consumer.commit import PENDING_SHARDS
 from idempotent_consumer.items import AttributeValue, Item
 from idempotent_consumer.json_text import dumps, loads
 
@@ -128,11 +126,6 @@ class StoredResult:
         digest = hashlib.sha256(encoded).hexdigest()
         size = {"N": str(len(encoded))}
         return cls({"result_bytes": size, "result_sha256": {"S": digest}}, "result-too-large")
-
-
-def pending_shard(event_id: str) -> AttributeValue:
-    """The key of the ledger's sparse index, which a row carries until it is final."""
-    return {"S": str(zlib.crc32(event_id.encode()) % PENDING_SHARDS)}
 
 
 def _number(value: AttributeValue) -> int:

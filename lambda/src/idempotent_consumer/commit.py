@@ -7,7 +7,7 @@ from typing import Any
 
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.event import Event
-from idempotent_consumer.items import Item, check_size
+from idempotent_consumer.items import AttributeValue, Item, check_size
 from idempotent_consumer.notification import RenderedNotification, render
 from idempotent_consumer.plan import Plan
 from idempotent_consumer.rejection import InvalidPlan, Rejected
@@ -139,6 +139,11 @@ def judge_ledger_row(row: Item, event: Event) -> Verdict:
     return Verdict(Outcome.RETRY, "ledger-row-unreadable", "a status that the pipeline does not write")
 
 
+def pending_shard(event_id: str) -> AttributeValue:
+    """The key of the ledger's sparse index, which a row carries while it is unfinished."""
+    return {"S": str(zlib.crc32(event_id.encode()) % PENDING_SHARDS)}
+
+
 def is_pending(row: Item) -> bool:
     """Whether the event of a ledger row is committed, and not known to be announced."""
     return _text(row, "status") == "pending"
@@ -153,7 +158,7 @@ def _pending_attributes(event: Event, rendered: RenderedNotification) -> Item:
     return {
         "status": {"S": "pending"},
         "notification": {"S": rendered.to_text()},
-        "pending_shard": {"S": str(zlib.crc32(event.id.encode()) % PENDING_SHARDS)},
+        "pending_shard": pending_shard(event.id),
     }
 
 
