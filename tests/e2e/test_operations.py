@@ -150,6 +150,8 @@ def resolved(parked: Parked, operations: dict[str, Operation], payments: Payment
     for _ in range(3):
         if in_doubt := {order for order, row in parks.rows().items() if "parked_at" in row}:
             decide_by_hand(parks, in_doubt, payments)
+            # Of two letters of one order, the second waits for the claim of the first.
+            parks.wait_until_drained(DRAIN_SECONDS)
     return parks
 
 
