@@ -36,14 +36,18 @@ def wait_until_steady(
     seconds: float = 30.0,
     interval: float = 0.2,
 ) -> T:
-    """Call `reading` until it has answered the same for `steady_seconds`, and return that answer."""
+    """Call `reading` until it has answered the same for `steady_seconds`, and return that answer.
+
+    Raises `NotInTime`, naming `what` and the last answer, when it still changes after `seconds`. A reading that takes
+    longer than that by itself is no reason: the first may have to fetch thousands of messages.
+    """
     deadline = time.monotonic() + seconds
     last, since = reading(), time.monotonic()
     while time.monotonic() - since < steady_seconds:
-        if time.monotonic() >= deadline:
-            raise NotInTime(f"not steady within {seconds:g} s: {what} (last answer: {last!r})")
         time.sleep(interval)
         answer = reading()
         if answer != last:
             last, since = answer, time.monotonic()
+            if since >= deadline:
+                raise NotInTime(f"not steady within {seconds:g} s: {what} (last answer: {last!r})")
     return last

@@ -25,6 +25,14 @@ def test_a_reading_is_steady_once_it_stays_the_same() -> None:
     assert time.monotonic() - began >= 0.2
 
 
+def test_a_first_reading_that_takes_longer_than_the_limit_may_still_be_steady() -> None:
+    def reading() -> int:
+        time.sleep(0.05)
+        return 1
+
+    assert wait_until_steady(reading, "it", steady_seconds=0.1, seconds=0.01, interval=0.01) == 1
+
+
 def test_a_reading_that_keeps_changing_is_not_steady() -> None:
     with pytest.raises(NotInTime, match="not steady within"):
         wait_until_steady(time.monotonic, "the clock", steady_seconds=1, seconds=0.1, interval=0.01)
