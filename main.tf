@@ -40,17 +40,19 @@ resource "aws_sns_topic" "notifications" {
 module "function" {
   source = "./modules/function"
 
-  batch_size            = var.batch_size
-  dead_letter_queue_arn = module.queue.dead_letter_queue_arn
-  environment           = merge(var.function.environment, local.settings)
-  function              = var.function
-  kms_key_arn           = var.encryption.kms_key_arn
-  log_retention_days    = var.log_retention_days
-  name                  = "${var.name}-worker"
-  queue_arn             = module.queue.queue_arn
-  rights                = local.rights
-  shipped_handler       = local.shipped_handler
-  tags                  = var.tags
+  environment = merge(var.function.environment, local.settings)
+  function    = var.function
+  intake = {
+    batch_size            = var.batch_size
+    dead_letter_queue_arn = module.queue.dead_letter_queue_arn
+    queue_arn             = module.queue.queue_arn
+  }
+  kms_key_arn        = var.encryption.kms_key_arn
+  log_retention_days = var.log_retention_days
+  name               = "${var.name}-worker"
+  rights             = local.rights
+  shipped_handler    = local.shipped_handler
+  tags               = var.tags
 }
 
 # Publishes what was committed but never announced: its message is gone, or its receives are used up.

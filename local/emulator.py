@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -42,11 +43,13 @@ class Emulator:
     """A running ministack; use it as a context manager.
 
     Its state lies in a temporary folder that goes with it. `keep` leaves it running after the program ends.
+    `environment`: further settings of ministack, such as {"SFN_WAIT_SCALE": "0.01"} for short retries of workflows.
     """
 
-    def __init__(self, log: Path, *, keep: bool = False) -> None:
+    def __init__(self, log: Path, *, keep: bool = False, environment: Mapping[str, str] | None = None) -> None:
         self.log = log
         self.keep = keep
+        self._environment = dict(environment or {})
         self._state: Path | None = None
 
     def __enter__(self) -> Emulator:
@@ -126,6 +129,7 @@ class Emulator:
                 "SFTP_ENABLED": "0",
                 "PYTHONUNBUFFERED": "1",
             }
+            | self._environment
         )
         for name in ("EDGE_PORT", "SERVICES", "USE_SSL"):
             environment.pop(name, None)

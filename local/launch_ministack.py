@@ -7,6 +7,9 @@ emulator is repaired here, before it starts.
 
 It also knows nothing of a function's log format. The module sets JSON, which Lambda writes with each field of a
 record (AWS Lambda Developer Guide, "Using structured JSON logs with Python").
+
+Of a state machine it forgets the tracing, so that each plan would show a change, and lets `States.ALL` stand for errors
+for which it does not (AWS Step Functions Developer Guide, "Handling errors in Step Functions workflows").
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ PARTIQL_CALLS = {
     "dynamodb:ExecuteTransaction": "TransactStatements",
     "dynamodb:ExecuteStatement": None,
 }
+# `States.ALL` and `States.TaskFailed` do not stand for these.
+BY_NAME_ONLY = ("States.DataLimitExceeded", "States.Runtime")
 # Put before what runs the functions.
 JSON_LOGS = """
 import json as _json, logging as _logging, sys as _sys, time as _time
@@ -126,6 +131,41 @@ def honour_client_tokens(scheduler: Any) -> None:
     scheduler._create_schedule = create_schedule
 
 
+def keep_tracing(stepfunctions: Any) -> None:
+    """Make ministack's `services.stepfunctions` give back the tracing that a state machine was made with."""
+    original_create: Callable[[Any], tuple[int, Any, Any]] = stepfunctions._create_state_machine
+    original_update: Callable[[Any], tuple[int, Any, Any]] = stepfunctions._update_state_machine
+    machines = stepfunctions._state_machines
+
+    def create(request: Any) -> tuple[int, Any, Any]:
+        answer = original_create(request)
+        if answer[0] == 200:
+            arn = json.loads(answer[2])["stateMachineArn"]
+            machines[arn].setdefault("tracingConfiguration", request.get("tracingConfiguration", {"enabled": False}))
+        return answer
+
+    def update(request: Any) -> tuple[int, Any, Any]:
+        answer = original_update(request)
+        if answer[0] == 200 and "tracingConfiguration" in request:
+            machines[request["stateMachineArn"]]["tracingConfiguration"] = request["tracingConfiguration"]
+        return answer
+
+    stepfunctions._create_state_machine = create
+    stepfunctions._update_state_machine = update
+
+
+def leave_uncaught(stepfunctions: Any) -> None:
+    """Make ministack's `services.stepfunctions` catch and retry some errors by their own names only, as AWS does."""
+    original: Callable[[Any, str], bool] = stepfunctions._error_matches
+
+    def error_matches(error_equals: Any, error: str) -> bool:
+        if error in BY_NAME_ONLY:
+            return error in error_equals
+        return original(error_equals, error)
+
+    stepfunctions._error_matches = error_matches
+
+
 def end_with_parent(clean_up: Callable[[], None]) -> None:
     """End this process group once standard input closes: gently, then, after some seconds, for certain."""
 
@@ -152,10 +192,12 @@ def main() -> None:
         end_with_parent(clean_up)
 
     from ministack.core import iam_actions, lambda_runtime
-    from ministack.services import scheduler
+    from ministack.services import scheduler, stepfunctions
 
     repair(iam_actions)
     honour_client_tokens(scheduler)
+    keep_tracing(stepfunctions)
+    leave_uncaught(stepfunctions)
     lambda_runtime._PYTHON_WORKER_SCRIPT = JSON_LOGS + lambda_runtime._PYTHON_WORKER_SCRIPT
 
     from ministack.app import main as ministack

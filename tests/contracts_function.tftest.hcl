@@ -5,14 +5,17 @@ mock_provider "aws" {
 }
 
 variables {
-  batch_size            = 10
-  dead_letter_queue_arn = "arn:aws:sqs:eu-central-1:111122223333:orders-dlq"
-  environment           = { CONSUMER_NAME = "orders" }
-  log_retention_days    = 30
-  name                  = "orders-worker"
-  queue_arn             = "arn:aws:sqs:eu-central-1:111122223333:orders"
-  rights                = []
-  shipped_handler       = "idempotent_consumer.handler.handler"
+  environment        = { CONSUMER_NAME = "orders" }
+  log_retention_days = 30
+  name               = "orders-worker"
+  rights             = []
+  shipped_handler    = "idempotent_consumer.handler.handler"
+
+  intake = {
+    batch_size            = 10
+    dead_letter_queue_arn = "arn:aws:sqs:eu-central-1:111122223333:orders-dlq"
+    queue_arn             = "arn:aws:sqs:eu-central-1:111122223333:orders"
+  }
 
   function = {
     architecture            = "arm64"
@@ -85,11 +88,11 @@ run "default_function" {
 
   assert {
     condition = (
-      aws_lambda_event_source_mapping.intake.event_source_arn == "arn:aws:sqs:eu-central-1:111122223333:orders" &&
-      aws_lambda_event_source_mapping.intake.function_name == "arn:aws:lambda:eu-central-1:111122223333:function:orders-worker" &&
-      aws_lambda_event_source_mapping.intake.function_response_types == toset(["ReportBatchItemFailures"]) &&
-      aws_lambda_event_source_mapping.intake.batch_size == 10 &&
-      aws_lambda_event_source_mapping.intake.enabled
+      aws_lambda_event_source_mapping.intake[0].event_source_arn == "arn:aws:sqs:eu-central-1:111122223333:orders" &&
+      aws_lambda_event_source_mapping.intake[0].function_name == "arn:aws:lambda:eu-central-1:111122223333:function:orders-worker" &&
+      aws_lambda_event_source_mapping.intake[0].function_response_types == toset(["ReportBatchItemFailures"]) &&
+      aws_lambda_event_source_mapping.intake[0].batch_size == 10 &&
+      aws_lambda_event_source_mapping.intake[0].enabled
     )
     error_message = "mapping"
   }
@@ -97,8 +100,8 @@ run "default_function" {
   # A FIFO queue takes no window, not even 0; no limit is no block.
   assert {
     condition = (
-      aws_lambda_event_source_mapping.intake.maximum_batching_window_in_seconds == null &&
-      length(aws_lambda_event_source_mapping.intake.scaling_config) == 0
+      aws_lambda_event_source_mapping.intake[0].maximum_batching_window_in_seconds == null &&
+      length(aws_lambda_event_source_mapping.intake[0].scaling_config) == 0
     )
     error_message = "what is not set is left out"
   }
@@ -135,14 +138,51 @@ run "function_of_another_shipped_handler" {
   }
 }
 
+# What is invoked instead, as a workflow's guard is.
+run "function_that_reads_no_queue" {
+  module {
+    source = "./modules/function"
+  }
+
+  variables {
+    intake          = null
+    name            = "orders-guard"
+    rights          = [{ sid = "Claim", actions = ["dynamodb:UpdateItem"], resources = ["arn:aws:dynamodb:eu-central-1:111122223333:table/orders-idempotency"] }]
+    shipped_handler = "idempotent_consumer.guard.handler"
+  }
+
+  assert {
+    condition     = length(aws_lambda_event_source_mapping.intake) == 0
+    error_message = "no mapping"
+  }
+
+  assert {
+    condition     = [for statement in data.aws_iam_policy_document.worker.statement : statement.sid] == ["Claim", "Log", "Trace"]
+    error_message = "neither a queue to read nor one for dead letters"
+  }
+
+  assert {
+    condition = (
+      aws_lambda_function.worker.function_name == "orders-guard" && aws_lambda_function.worker.handler == "idempotent_consumer.guard.handler" &&
+      aws_iam_role.worker.name == "orders-guard" && aws_cloudwatch_log_group.worker.name == "/aws/lambda/orders-guard"
+    )
+    error_message = "all else is as with a queue"
+  }
+}
+
 run "function_with_everything_set" {
   module {
     source = "./modules/function"
   }
 
   variables {
-    batch_size  = 500
     kms_key_arn = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+    intake = {
+      batch_size            = 500
+      dead_letter_queue_arn = "arn:aws:sqs:eu-central-1:111122223333:orders-dlq"
+      queue_arn             = "arn:aws:sqs:eu-central-1:111122223333:orders"
+    }
 
     function = {
       architecture            = "x86_64"
@@ -168,16 +208,16 @@ run "function_with_everything_set" {
     condition = (
       aws_lambda_function.worker.publish && aws_lambda_function.worker.snap_start[0].apply_on == "PublishedVersions" &&
       aws_lambda_alias.live[0].function_version == "7" &&
-      aws_lambda_event_source_mapping.intake.function_name == "arn:aws:lambda:eu-central-1:111122223333:function:orders-worker:live"
+      aws_lambda_event_source_mapping.intake[0].function_name == "arn:aws:lambda:eu-central-1:111122223333:function:orders-worker:live"
     )
     error_message = "the mapping calls the alias"
   }
 
   assert {
     condition = (
-      aws_lambda_event_source_mapping.intake.batch_size == 500 && !aws_lambda_event_source_mapping.intake.enabled &&
-      aws_lambda_event_source_mapping.intake.maximum_batching_window_in_seconds == 20 &&
-      aws_lambda_event_source_mapping.intake.scaling_config[0].maximum_concurrency == 5
+      aws_lambda_event_source_mapping.intake[0].batch_size == 500 && !aws_lambda_event_source_mapping.intake[0].enabled &&
+      aws_lambda_event_source_mapping.intake[0].maximum_batching_window_in_seconds == 20 &&
+      aws_lambda_event_source_mapping.intake[0].scaling_config[0].maximum_concurrency == 5
     )
     error_message = "mapping"
   }

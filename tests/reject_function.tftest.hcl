@@ -5,14 +5,17 @@ mock_provider "aws" {
 }
 
 variables {
-  batch_size            = 10
-  dead_letter_queue_arn = "arn:aws:sqs:eu-central-1:111122223333:orders-dlq"
-  environment           = { CONSUMER_NAME = "orders" }
-  log_retention_days    = 30
-  name                  = "orders-worker"
-  queue_arn             = "arn:aws:sqs:eu-central-1:111122223333:orders"
-  rights                = []
-  shipped_handler       = "idempotent_consumer.handler.handler"
+  environment        = { CONSUMER_NAME = "orders" }
+  log_retention_days = 30
+  name               = "orders-worker"
+  rights             = []
+  shipped_handler    = "idempotent_consumer.handler.handler"
+
+  intake = {
+    batch_size            = 10
+    dead_letter_queue_arn = "arn:aws:sqs:eu-central-1:111122223333:orders-dlq"
+    queue_arn             = "arn:aws:sqs:eu-central-1:111122223333:orders"
+  }
 
   function = {
     architecture            = "arm64"

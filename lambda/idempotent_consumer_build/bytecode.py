@@ -23,10 +23,16 @@ from idempotent_consumer_build.problem import CannotBuild
 # The function's default runtime, and that of the zip that ships with the module.
 RUNTIME_PYTHON = "3.13"
 
-# Its bytecode goes without docstrings, which nobody reads there; other packages may use theirs.
+# Its bytecode goes without docstrings and without the annotations of its functions, which nobody reads there; other
+# packages may use theirs.
 LIBRARY = "idempotent_consumer/"
-# What patches other libraries: the functions import none of it.
-NOT_IMPORTED = ("aws_xray_sdk/ext/",)
+# What patches other libraries, or asks where a segment begins: the functions import none of it.
+NOT_IMPORTED = (
+    "aws_xray_sdk/core/async_context",
+    "aws_xray_sdk/core/plugins/e",
+    "aws_xray_sdk/core/utils/sqs_",
+    "aws_xray_sdk/ext/",
+)
 
 # Where the function finds its code: Python need not correct the paths in what it loads.
 TASK_ROOT = "/var/task"
@@ -40,21 +46,40 @@ import platform, sys
 print(platform.python_implementation() + getattr(sys, "abiflags", ""), platform.python_version())
 """
 _COMPILE = """
-import json, py_compile, sys
+import ast, importlib.util, json, marshal, py_compile, sys
 folder, task_root, library = sys.argv[1:]
 failed = {}
+
+def compile_bare(name):
+    with open(f"{folder}/{name}", "rb") as opened:
+        source = opened.read()
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    code = compile(tree, f"{task_root}/{name}", "exec", dont_inherit=True, optimize=2)
+    header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source)
+    with open(f"{folder}/{name}c", "wb") as opened:
+        opened.write(header + marshal.dumps(code))
+
 for name in sys.stdin.read().splitlines():
     try:
+        if name.startswith(library):
+            compile_bare(name)
+            continue
         py_compile.compile(
             f"{folder}/{name}",
             cfile=f"{folder}/{name}c",
             dfile=f"{task_root}/{name}",
             doraise=True,
-            optimize=2 if name.startswith(library) else 0,
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
     except py_compile.PyCompileError as problem:
         failed[name] = str(problem.exc_value)
+    except (SyntaxError, ValueError) as problem:
+        failed[name] = f"{type(problem).__name__}: {problem}"
 print(json.dumps(failed))
 """
 

@@ -1,15 +1,23 @@
 # AWS's action names, each with the call that needs it in tests/plan/test_iam.py.
 data "aws_iam_policy_document" "worker" {
-  statement {
-    sid       = "ReadIntake"
-    actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
-    resources = [var.queue_arn]
+  dynamic "statement" {
+    for_each = var.intake[*]
+
+    content {
+      sid       = "ReadIntake"
+      actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+      resources = [statement.value.queue_arn]
+    }
   }
 
-  statement {
-    sid       = "DeadLetter"
-    actions   = ["sqs:SendMessage"]
-    resources = [var.dead_letter_queue_arn]
+  dynamic "statement" {
+    for_each = var.intake[*]
+
+    content {
+      sid       = "DeadLetter"
+      actions   = ["sqs:SendMessage"]
+      resources = [statement.value.dead_letter_queue_arn]
+    }
   }
 
   # What the code does with events is its caller's to say.

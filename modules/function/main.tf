@@ -99,9 +99,11 @@ resource "aws_lambda_alias" "live" {
 }
 
 resource "aws_lambda_event_source_mapping" "intake" {
-  batch_size                         = var.batch_size
+  count = var.intake == null ? 0 : 1
+
+  batch_size                         = var.intake.batch_size
   enabled                            = var.function.enabled
-  event_source_arn                   = var.queue_arn
+  event_source_arn                   = var.intake.queue_arn
   function_name                      = var.function.snap_start ? aws_lambda_alias.live[0].arn : aws_lambda_function.worker.arn
   function_response_types            = ["ReportBatchItemFailures"]
   maximum_batching_window_in_seconds = var.function.batching_window_seconds

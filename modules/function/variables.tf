@@ -1,15 +1,3 @@
-variable "batch_size" {
-  description = "Messages in one call of the function, 1 to 10000. A larger batch costs fewer calls for each message."
-  nullable    = false
-  type        = number
-}
-
-variable "dead_letter_queue_arn" {
-  description = "ARN of the dead-letter queue: the function may send to it."
-  nullable    = false
-  type        = string
-}
-
 variable "environment" {
   description = "Environment variables of the function, at most 4 KB in all."
   nullable    = false
@@ -39,6 +27,17 @@ variable "function" {
   })
 }
 
+variable "intake" {
+  default     = null
+  description = "What the function reads: queue_arn, whose messages it hides until they are to be tried again, in calls of batch_size, 1 to 10000; and dead_letter_queue_arn, which it may send to. Null = it reads no queue."
+
+  type = object({
+    batch_size            = number
+    dead_letter_queue_arn = string
+    queue_arn             = string
+  })
+}
+
 variable "kms_key_arn" {
   default     = null
   description = "ARN of the KMS key that the queues, and all else that the function uses, are encrypted with; the function may use it, and its environment and log group are encrypted with it. Null = no key of your own."
@@ -57,14 +56,8 @@ variable "name" {
   type        = string
 }
 
-variable "queue_arn" {
-  description = "ARN of the queue that the function reads, and whose messages it hides until they are to be tried again."
-  nullable    = false
-  type        = string
-}
-
 variable "rights" {
-  description = "What the role may do beyond reading the queue, dead-lettering, logging, tracing and joining a VPC: statements of the role's policy, each with a sid, AWS's action names and the ARNs that these are on. How many they are must be known at plan, the ARNs need not be."
+  description = "What the role may do beyond reading its queue, dead-lettering, logging, tracing and joining a VPC: statements of the role's policy, each with a sid, AWS's action names and the ARNs that these are on. How many they are must be known at plan, the ARNs need not be."
   nullable    = false
 
   type = list(object({

@@ -17,6 +17,16 @@ from tests.build.support import FUNCTION_ENVIRONMENT, copy_of_the_sources, rewri
 DOC = "wrapt/__pycache__/doc.cpython-313.pyc"
 MAGIC_OF_313 = b"\xf3\r\r\n"
 
+# What the functions do not import.
+NOT_IMPORTED = (
+    "aws_xray_sdk/core/async_context.py",
+    "aws_xray_sdk/core/plugins/ec2_plugin.py",
+    "aws_xray_sdk/core/plugins/ecs_plugin.py",
+    "aws_xray_sdk/core/plugins/elasticbeanstalk_plugin.py",
+    "aws_xray_sdk/core/utils/sqs_message_helper.py",
+    "aws_xray_sdk/ext/",
+)
+
 # A module that reads differently with each thing that a compiler may take from its surroundings.
 SOURCES = {
     "orders/__init__.py": b"",
@@ -32,7 +42,7 @@ SOURCES = {
 
 def test_each_source_that_is_imported_has_its_bytecode_and_no_bytecode_is_without_its_source(fresh_zip: Path) -> None:
     names = contents(fresh_zip)
-    sources = {name for name in names if name.endswith(".py") and not name.startswith("aws_xray_sdk/ext/")}
+    sources = {name for name in names if name.endswith(".py") and not name.startswith(NOT_IMPORTED)}
     bytecode = {name for name in names if name.endswith(".pyc")}
 
     assert {source_of(name) for name in bytecode} == sources
@@ -133,6 +143,28 @@ def test_bytecode_of_the_library_goes_without_docstrings(runtime_python: str) ->
 
     assert b"A docstring." not in compiled["idempotent_consumer/__pycache__/event.cpython-313.pyc"]
     assert b"Kept." in compiled["__pycache__/idempotent_consumer_of_mine.cpython-313.pyc"]
+
+
+def test_bytecode_of_the_library_goes_without_annotations_of_functions(runtime_python: str) -> None:
+    python = bytecode.find_python()
+    assert python is not None
+    source = (
+        b"from dataclasses import dataclass, fields\n@dataclass\nclass Row:\n    key: str\n"
+        b"    async def read(self, *keys: bytes, **options: float) -> None:\n        pass\n"
+        b"def claim(row: Row, /, key: int = 1, *, why: str = 'x') -> bool:\n    raise ValueError(key)\n"
+        b"for function in (claim, Row.read):\n    print(function.__annotations__, function.__code__.co_firstlineno)\n"
+        b"print([field.name for field in fields(Row)])\nclaim(Row('k'))\n"
+    )
+
+    compiled = bytecode.compiled({"idempotent_consumer/row.py": source}, python)[
+        "idempotent_consumer/__pycache__/row.cpython-313.pyc"
+    ]
+
+    script = "import marshal, sys; exec(marshal.loads(sys.stdin.buffer.read()[16:]))"
+    done = subprocess.run([runtime_python, "-I", "-c", script], input=compiled, capture_output=True, check=False)
+    assert done.stdout == b"{} 7\n{} 5\n['key']\n"
+    # A traceback still names the place.
+    assert b'File "/var/task/idempotent_consumer/row.py", line 8, in claim' in done.stderr
 
 
 # --- the check where the compiler is missing ---

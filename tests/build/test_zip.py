@@ -310,7 +310,7 @@ print(len(names))
     assert int(done.stdout) == len([name for name in names_in(committed_zip) if name.endswith(".py")])
 
 
-def test_the_handler_imports_with_nothing_but_the_zip_and_the_runtime(
+def test_each_handler_imports_with_nothing_but_the_zip_and_the_runtime(
     committed_zip: Path, tmp_path: Path, python: str
 ) -> None:
     task = unpacked_read_only(committed_zip, tmp_path / "task")
@@ -319,12 +319,12 @@ def test_the_handler_imports_with_nothing_but_the_zip_and_the_runtime(
 import json, sys
 sys.path[:0] = [sys.argv[1]]
 sys.path.append(sys.argv[2])
-from idempotent_consumer.handler import handler
+from idempotent_consumer import guard, handler, http_operation, reconciler, starter
 import aws_xray_sdk, botocore, wrapt
 from aws_xray_sdk.core import patch
 patch(["botocore", "httplib", "sqlite3"])
 print(json.dumps({
-    "handler": [handler.__module__.split(".")[0], callable(handler)],
+    "handlers": [callable(module.handler) for module in (guard, handler, http_operation, reconciler, starter)],
     "files": [module.__file__ for module in (aws_xray_sdk, wrapt, botocore)],
     "compiled wrapt": "wrapt._wrappers" in sys.modules,
 }))
@@ -335,7 +335,7 @@ print(json.dumps({
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {
-        "handler": ["idempotent_consumer", True],
+        "handlers": [True] * 5,
         "files": [
             str(task / "aws_xray_sdk" / "__init__.py"),
             str(task / "wrapt" / "__init__.py"),

@@ -27,7 +27,7 @@ MINIMAL = [
     "module.function.aws_cloudwatch_log_group.worker",
     "module.function.aws_iam_role.worker",
     "module.function.aws_iam_role_policy.worker",
-    "module.function.aws_lambda_event_source_mapping.intake",
+    "module.function.aws_lambda_event_source_mapping.intake[0]",
     "module.function.aws_lambda_function.worker",
     "module.queue.aws_sqs_queue.dead_letter",
     "module.queue.aws_sqs_queue.intake",
@@ -90,7 +90,7 @@ def test_the_queues_are_as_configured(operations: Plan) -> None:
 
 
 def test_a_batch_is_small_since_its_effects_run_one_after_the_other(operations: Plan) -> None:
-    mapping = "module.{}.module.function.aws_lambda_event_source_mapping.intake"
+    mapping = "module.{}.module.function.aws_lambda_event_source_mapping.intake[0]"
     names = ("batch_size", "maximum_batching_window_in_seconds", "function_response_types", "scaling_config")
     assert operations.values(mapping.format("minimal"), *names) == (4, None, ["ReportBatchItemFailures"], [])
     assert operations.values(mapping.format("full"), *names[:1]) == (2,)

@@ -40,7 +40,7 @@ MINIMAL = [
     "module.function.aws_cloudwatch_log_group.worker",
     "module.function.aws_iam_role.worker",
     "module.function.aws_iam_role_policy.worker",
-    "module.function.aws_lambda_event_source_mapping.intake",
+    "module.function.aws_lambda_event_source_mapping.intake[0]",
     "module.function.aws_lambda_function.worker",
     "module.queue.aws_sqs_queue.dead_letter",
     "module.queue.aws_sqs_queue.intake",
@@ -119,7 +119,7 @@ def test_the_queues_are_as_configured(pipeline: Plan) -> None:
 def test_the_mapping_is_as_configured_and_a_window_that_is_not_set_is_left_out(pipeline: Plan) -> None:
     def mapping(module: str) -> tuple[object, ...]:
         return pipeline.values(
-            f"module.{module}.module.function.aws_lambda_event_source_mapping.intake",
+            f"module.{module}.module.function.aws_lambda_event_source_mapping.intake[0]",
             "batch_size",
             "maximum_batching_window_in_seconds",
             "function_response_types",
@@ -135,7 +135,7 @@ def test_the_mapping_is_as_configured_and_a_window_that_is_not_set_is_left_out(p
 @pytest.mark.case("C71")
 def test_the_mapping_has_no_filter_which_would_discard_messages_without_a_trace(pipeline: Plan) -> None:
     filters = [
-        pipeline.values(f"module.{module}.module.function.aws_lambda_event_source_mapping.intake", "filter_criteria")
+        pipeline.values(f"module.{module}.module.function.aws_lambda_event_source_mapping.intake[0]", "filter_criteria")
         for module in ("minimal", "fifo", "no_topic", "no_reconciler", "existing_topic", "full")
     ]
     assert filters == 6 * [([],)]

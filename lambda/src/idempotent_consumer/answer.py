@@ -25,6 +25,8 @@ class Outcome(Enum):
     COMPLETED = "completed"
     FAILED = "failed"
     PARKED = "parked"
+    # Of workflows only.
+    STARTED = "started"
 
     @property
     def is_reported(self) -> bool:

@@ -48,6 +48,7 @@ MISCONFIGURATIONS = frozenset(
         "AuthorizationErrorException",
         "ExpiredToken",
         "ExpiredTokenException",
+        "InvalidArn",
         "InvalidClientTokenId",
         "InvalidSecurity",
         "NotFound",
@@ -56,6 +57,8 @@ MISCONFIGURATIONS = frozenset(
         "ResourceNotFound",
         "ResourceNotFoundException",
         "SignatureDoesNotMatch",
+        "StateMachineDeleting",
+        "StateMachineDoesNotExist",
         "UnrecognizedClientException",
     }
 )
@@ -63,7 +66,9 @@ MISCONFIGURATIONS = frozenset(
 REFUSALS = frozenset(
     {
         "BatchRequestTooLong",
+        "InvalidExecutionInput",
         "InvalidMessageContents",
+        "InvalidName",
         "InvalidParameter",
         "InvalidParameterException",
         "InvalidParameterValue",
@@ -76,6 +81,7 @@ REFUSALS = frozenset(
 )
 THROTTLES = frozenset(
     {
+        "ExecutionLimitExceeded",
         "ProvisionedThroughputExceeded",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
@@ -228,7 +234,7 @@ class _OwnServicesLoader(Loader):  # type: ignore[misc]
 
     def list_available_services(self, type_name: str) -> list[str]:
         """To load a model, botocore would look through the folders of all 400 services for those it knows."""
-        own = ["dynamodb", "secretsmanager", "sns", "sqs", "ssm"]
+        own = ["dynamodb", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions"]
         return [*own, "sts", "sso", "sso-oidc", "signin"]  # the last ones for credentials
 
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> dict[str, Any]:

@@ -20,14 +20,17 @@ class EventSettings(Protocol):
     def envelope(self) -> Envelope: ...
 
     @property
-    def event_id(self) -> Expression: ...
+    def event_id(self) -> Expression | None: ...
 
     @property
     def fingerprint(self) -> Expression: ...
 
 
-def open_message(message: Message, settings: EventSettings) -> Delivery:
-    """A message with its events. What cannot be read is rejected; what meets a fault of our own comes back."""
+def open_message(message: Message, settings: EventSettings, own_id: str | None = None) -> Delivery:
+    """A message with its events. What cannot be read is rejected; what meets a fault of our own comes back.
+
+    own_id: the id of its event where the settings have no path to one.
+    """
     try:
         events = open_envelope(message.body, settings.envelope)
     except (Rejected, RecursionError) as error:
@@ -36,7 +39,7 @@ def open_message(message: Message, settings: EventSettings) -> Delivery:
         return Delivery(message, [Work(message, None, fault(error, message))])
     if not events:
         return Delivery(message, [Work(message, None, Verdict(Outcome.IGNORED))])
-    return Delivery(message, [_identify(message, data, settings) for data in events])
+    return Delivery(message, [_identify(message, data, settings, own_id) for data in events])
 
 
 def rejected(error: Rejected | RecursionError) -> Verdict:
@@ -46,11 +49,13 @@ def rejected(error: Rejected | RecursionError) -> Verdict:
     return Verdict(Outcome.REJECTED, "nested-too-deep", "the body is nested too deep to be processed")
 
 
-def _identify(message: Message, data: Data | Rejected, settings: EventSettings) -> Work:
+def _identify(message: Message, data: Data | Rejected, settings: EventSettings, own_id: str | None) -> Work:
     try:
         if isinstance(data, Rejected):
             raise data
-        event_id = read_event_id(data, settings.event_id)
+        path = settings.event_id
+        event_id = own_id if path is None else read_event_id(data, path)
+        assert event_id is not None
         event = Event(event_id, data, fingerprint(data, settings.fingerprint), message.group)
     except (Rejected, RecursionError) as error:
         return Work(message, None, rejected(error))

@@ -45,6 +45,14 @@ METRIC_OF_OPERATION = {
     Outcome.BLOCKED: "Blocked",
 }
 
+METRIC_OF_STARTER = {
+    Outcome.STARTED: "Started",
+    Outcome.DUPLICATE: "Duplicates",
+    Outcome.IGNORED: "Ignored",
+    Outcome.REJECTED: "Rejected",
+    Outcome.RETRY: "Retries",
+}
+
 _logger = logging.getLogger("idempotent_consumer")
 # Outside Lambda there is no segment to add to, and the SDK would say so at each step.
 xray_recorder.configure(context_missing="IGNORE_ERROR")
@@ -148,6 +156,19 @@ def emit_operations(
     """The same for an operation. claimed: attempts begun. stale: attempts found without a worker and an outcome."""
     own = {"Claimed": claimed, "InProgressStale": stale}
     _emit(consumer_name, METRIC_OF_OPERATION, verdicts, own, event_ages_ms, receive_counts)
+
+
+def emit_starts(
+    consumer_name: str, verdicts: Iterable[Verdict], event_ages_ms: Sequence[int], receive_counts: Sequence[int]
+) -> None:
+    """The same for the starter of a workflow."""
+    _emit(consumer_name, METRIC_OF_STARTER, verdicts, {}, event_ages_ms, receive_counts)
+
+
+def emit_counts(consumer_name: str, counts: Mapping[str, int]) -> None:
+    """Print counts, by their metrics' names, as one line."""
+    metrics = [{"Name": name, "Unit": "Count"} for name in counts]
+    print(json.dumps(_line(consumer_name, metrics, dict(counts)), separators=(",", ":")))
 
 
 def emit_reconciliation(consumer_name: str, run: "Reconciliation", now_ms: int) -> None:
