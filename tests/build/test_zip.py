@@ -319,23 +319,32 @@ def test_each_handler_imports_with_nothing_but_the_zip_and_the_runtime(
 import json, sys
 sys.path[:0] = [sys.argv[1]]
 sys.path.append(sys.argv[2])
-from idempotent_consumer import guard, handler, http_operation, reconciler, starter
+from idempotent_consumer import guard, handler, reconciler, starter
 import aws_xray_sdk, botocore, wrapt
 from aws_xray_sdk.core import patch
 patch(["botocore", "httplib", "sqlite3"])
 print(json.dumps({
-    "handlers": [callable(module.handler) for module in (guard, handler, http_operation, reconciler, starter)],
+    "handlers": [callable(module.handler) for module in (guard, handler, reconciler, starter)],
     "files": [module.__file__ for module in (aws_xray_sdk, wrapt, botocore)],
     "compiled wrapt": "wrapt._wrappers" in sys.modules,
 }))
 """
     # -I -S: no PYTHON* variables, current folder or site-packages; -B: no bytecode, as on a read-only disk.
     command = [python, "-I", "-S", "-B", "-c", script, str(task), str(runtime_packages(tmp_path / "runtime"))]
-    done = subprocess.run(command, env=FUNCTION_ENVIRONMENT, capture_output=True, text=True, check=False)
+    environment = FUNCTION_ENVIRONMENT | {
+        "BACKOFF_MAX_SECONDS": "900",
+        "IDEMPOTENCY_TABLE": "orders-idempotency",
+        "QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/orders",
+        "RECONCILER_THRESHOLD_SECONDS": "900",
+        "STATE_MACHINE_ARN": "arn:aws:states:eu-central-1:111122223333:stateMachine:orders",
+        "VISIBILITY_TIMEOUT_SECONDS": "180",
+        "WORKFLOW_NAMESPACE": "ingestion",
+    }
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {
-        "handlers": [True] * 5,
+        "handlers": [True, True, True, True],
         "files": [
             str(task / "aws_xray_sdk" / "__init__.py"),
             str(task / "wrapt" / "__init__.py"),

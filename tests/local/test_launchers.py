@@ -107,3 +107,58 @@ def test_a_schedule_that_is_asked_for_again_with_its_token_is_the_same_one() -> 
     answers = [scheduler._create_schedule("one", {"ClientToken": token})[0] for token in ("a", "a", "b")]
     assert answers == [200, 200, 409]
     assert [scheduler._create_schedule("two", {})[0] for _ in range(2)] == [200, 409]
+
+
+@pytest.fixture
+def stepfunctions() -> Any:
+    """Of ministack's own: the answer to a creation or an update, and what it keeps."""
+    machines: dict[str, dict[str, Any]] = {}
+
+    def create(request: Any) -> tuple[int, dict[str, str], bytes]:
+        if request["name"] == "refused":
+            return 400, {}, b"{}"
+        machines.setdefault(f"arn:{request['name']}", {})
+        return 200, {}, json.dumps({"stateMachineArn": f"arn:{request['name']}"}).encode()
+
+    def update(request: Any) -> tuple[int, dict[str, str], bytes]:
+        return (200 if request["stateMachineArn"] in machines else 400), {}, b"{}"
+
+    module = SimpleNamespace(
+        _create_state_machine=create,
+        _error_matches=lambda names, error: "States.ALL" in names or error in names,
+        _state_machines=machines,
+        _update_state_machine=update,
+    )
+    launch_ministack.keep_tracing(module)
+    launch_ministack.leave_uncaught(module)
+    return module
+
+
+def test_a_state_machine_keeps_its_tracing(stepfunctions: Any) -> None:
+    traced = {"tracingConfiguration": {"enabled": True}}
+    assert stepfunctions._create_state_machine({"name": "one", **traced})[0] == 200
+    assert stepfunctions._create_state_machine({"name": "two"})[0] == 200
+    assert stepfunctions._create_state_machine({"name": "refused", **traced})[0] == 400
+    off = {"tracingConfiguration": {"enabled": False}}
+    assert stepfunctions._state_machines == {"arn:one": traced, "arn:two": off}
+
+    assert stepfunctions._update_state_machine({"stateMachineArn": "arn:two", **traced})[0] == 200
+    assert stepfunctions._update_state_machine({"stateMachineArn": "arn:one"})[0] == 200
+    assert stepfunctions._update_state_machine({"stateMachineArn": "arn:none", **off})[0] == 400
+    assert stepfunctions._state_machines == {"arn:one": traced, "arn:two": traced}
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "matches"),
+    [
+        (["States.ALL"], "Refused", True),
+        (["States.ALL"], "States.Runtime", False),
+        (["States.TaskFailed"], "States.DataLimitExceeded", False),
+        (["States.Runtime"], "States.Runtime", True),
+        (["States.DataLimitExceeded", "States.ALL"], "States.DataLimitExceeded", True),
+    ],
+)
+def test_an_error_that_ends_an_execution_is_caught_by_its_name_only(
+    stepfunctions: Any, names: list[str], error: str, matches: bool
+) -> None:
+    assert stepfunctions._error_matches(names, error) is matches
