@@ -1,16 +1,13 @@
 locals {
+  kind = var.workflow != null ? "workflow" : var.operation != null ? "operation" : "pipeline"
+
+  # What else a function needs, and what may come back to the queue.
+  needed  = { operation = "table or secret", pipeline = "table or topic", workflow = "table or state machine" }
+  looping = { operation = "dead letters", pipeline = "notifications", workflow = "dead letters" }
+
   # A queue is named by its name, not its URL or ARN. Without comparison and missing, an alarm goes off above its
   # threshold, and missing data is no alarm.
   alarms = merge({
-    conflicts = {
-      description = "Events came with an id that was used for other content, or for a row that must not be overwritten. They are in the dead-letter queue."
-      dimensions  = { Consumer = var.consumer_name }
-      metric      = "Conflicts"
-      namespace   = "IdempotentConsumer"
-      period      = 300
-      statistic   = "Sum"
-      threshold   = var.conflicts_threshold
-    }
     # Messages that the redrive moves do not count as sent, so only what is visible tells.
     dead-letters = {
       description = "Messages are in the dead-letter queue."
@@ -41,7 +38,7 @@ locals {
     }
     # The reconciler's runs tell of it as well.
     misconfigured = {
-      description = "A function was refused access, or a ${var.operation == null ? "table or topic" : "table or secret"} is missing. Messages are retried until they reach the dead-letter queue."
+      description = "A function was refused access, or a ${local.needed[local.kind]} is missing. Messages are retried until they reach the dead-letter queue."
       dimensions  = { Consumer = var.consumer_name }
       metric      = "Misconfigured"
       namespace   = "IdempotentConsumer"
@@ -59,7 +56,7 @@ locals {
       threshold   = var.oldest_message_age_seconds
     }
     recursion = {
-      description = "Lambda broke up a loop of this function, SQS and SNS, and dropped what was in it. Something sends the ${var.operation == null ? "notifications" : "dead letters"} back to the queue."
+      description = "Lambda broke up a loop of this function, SQS and SNS, and dropped what was in it. Something sends the ${local.looping[local.kind]} back to the queue."
       dimensions  = { FunctionName = var.function_name }
       metric      = "RecursiveInvocationsDropped"
       namespace   = "AWS/Lambda"
@@ -85,12 +82,26 @@ locals {
       statistic   = "Sum"
       threshold   = var.throttles_threshold
     }
-  }, concat(local.operation_alarms, local.reconciler_alarms)...)
+  }, concat(local.conflict_alarms, local.operation_alarms, local.reconciler_alarms, local.workflow_alarms)...)
+
+  # A workflow's conflicts end as failed executions: without a function to guard it, nothing counts them.
+  conflict_alarms = [for kind in [local.kind] : {
+    conflicts = {
+      description = "Events came with an id that was used for other content, or for a row that must not be overwritten. They are in the dead-letter queue."
+      dimensions  = { Consumer = var.consumer_name }
+      metric      = "Conflicts"
+      namespace   = "IdempotentConsumer"
+      period      = 300
+      statistic   = "Sum"
+      threshold   = var.conflicts_threshold
+    }
+  } if kind != "workflow"]
 
   # Those where events are lost if nobody acts. The others tell of symptoms.
-  at_risk = setintersection(
-    ["dead-letters", "misconfigured", "oldest-message", "outcome-unknown", "recursion", "stale-pending"], keys(local.alarms)
-  )
+  at_risk = setintersection(keys(local.alarms), [
+    "dead-letters", "executions-aborted", "executions-timed-out", "failures-undelivered", "misconfigured", "oldest-message",
+    "outcome-unknown", "recursion", "stale-pending",
+  ])
 }
 
 resource "aws_cloudwatch_metric_alarm" "consumer" {

@@ -14,13 +14,13 @@ variable "at_risk_actions" {
 
 variable "business_table_name" {
   default     = null
-  description = "Name of the business table, for the dashboard; with an operation, which has none, it is not used."
+  description = "Name of the business table, for the dashboard; with an operation or a workflow, which have none, it is not used."
   type        = string
 }
 
 variable "conflicts_threshold" {
   default     = 0
-  description = "Conflicts in five minutes, 0 or more: one more than this sets off the conflicts alarm."
+  description = "Conflicts in five minutes, 0 or more: one more than this sets off the conflicts alarm, which a workflow does not have."
   nullable    = false
   type        = number
 }
@@ -52,7 +52,7 @@ variable "duration_threshold_ms" {
 
 variable "errors_threshold" {
   default     = 0
-  description = "Failed calls in five minutes, 0 or more: one more than this sets off the errors alarm."
+  description = "Failed calls in five minutes, 0 or more: one more than this sets off the errors alarm, or a workflow's guard-errors alarm."
   nullable    = false
   type        = number
 }
@@ -64,7 +64,7 @@ variable "function_name" {
 }
 
 variable "ledger_table_name" {
-  description = "Name of the ledger table, for the dashboard."
+  description = "Name of the ledger table, or of a workflow's idempotency table, for the dashboard."
   nullable    = false
   type        = string
 }
@@ -77,7 +77,7 @@ variable "oldest_message_age_seconds" {
 
 variable "operation" {
   default     = null
-  description = "Null for a pipeline. For an operation, failed_threshold: failed effects in five minutes, 0 or more; one more than this sets off the failed alarm. An operation has the alarm outcome-unknown too, and lines of its own on the dashboard."
+  description = "Null for a pipeline or a workflow. For an operation, failed_threshold: failed effects in five minutes, 0 or more; one more than this sets off the failed alarm. An operation has the alarm outcome-unknown too, and lines of its own on the dashboard."
   type        = object({ failed_threshold = number })
 }
 
@@ -140,4 +140,23 @@ variable "topic_arns" {
   description = "The topic that notifications go to, as a list of none or one: its length is known while the ARN may not be. With none the dashboard has no part on it; the Region of its part is the topic's."
   nullable    = false
   type        = list(string)
+}
+
+variable "workflow" {
+  default     = null
+  description = <<-EOT
+    Null for a pipeline or an operation. For a workflow, which has alarms of its executions and no conflicts alarm, and lines of its own on the dashboard; function_name is its starter's.
+    - executions_failed_threshold, executions_throttled_threshold: failed executions, or throttled state transitions, in five minutes, 0 or more; one more sets off the alarm of that name.
+    - failures_rule_name: name of the rule that puts executions without a dead letter of their own into the dead-letter queue.
+    - guard_function_names: the guard's function, as a list of none or one: its length is known while the name may not be.
+    - state_machine_arn: ARN of the state machine.
+  EOT
+
+  type = object({
+    executions_failed_threshold    = number
+    executions_throttled_threshold = number
+    failures_rule_name             = string
+    guard_function_names           = list(string)
+    state_machine_arn              = string
+  })
 }

@@ -70,6 +70,8 @@ class Starter:
             message = reopened(message, self._settings.state_machine_arn)
         except Rejected as error:
             return Delivery(message, [Work(message, None, rejected(error))])
+        except Exception as error:
+            return Delivery(message, [Work(message, None, fault(error, message))])
         return open_message(message, self._settings, key_of_message(message))
 
     def _start(self, work: Work, budget: Budget) -> dict[str, Verdict]:

@@ -144,6 +144,10 @@ def _text(request: dict[str, Any], name: str, most: int | None = None) -> str | 
         return None
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest(f"{name} is {type(value).__name__}, but must be a string that is not blank")
-    if most is not None and len(value.encode()) > most:
-        raise InvalidRequest(f"{name} has {len(value.encode())} UTF-8 bytes, over {most}")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{name} has half of a surrogate pair in it") from None
+    if most is not None and size > most:
+        raise InvalidRequest(f"{name} has {size} UTF-8 bytes, over {most}")
     return value

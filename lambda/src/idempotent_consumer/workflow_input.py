@@ -51,13 +51,13 @@ def reopened(message: Message, state_machine_arn: str) -> Message:
     """The message behind the event that tells how an execution ended, where it is one of this state machine.
 
     EventBridge puts it into the dead-letter queue where the execution could not (modules/workflow/failures.tf). Any
-    other message is returned as it is. Raises Rejected `input-missing` where the event does not hold the input.
+    other message is returned as it is. Raises Rejected `input-missing` where the event does not hold a starter's input.
     """
     failed = failed_execution(message.body, state_machine_arn)
     if failed is None:
         return message
     if failed.body is None:
-        raise Rejected("input-missing", f"the event leaves it out, and {failed.execution_arn} has it")
+        raise Rejected("input-missing", f"what the event holds is not the input of {failed.execution_arn}")
     attributes = {name: _to_record(value) for name, value in failed.attributes.items()}
     attributes[KEY_ATTRIBUTE] = {"dataType": "String", "stringValue": failed.key}
     return replace(message, body=failed.body, attributes=attributes)
@@ -68,7 +68,7 @@ class FailedExecution:
     """What EventBridge says of an execution that ended without a dead letter of its own.
 
     status: FAILED, TIMED_OUT or ABORTED. key, body, attributes (in the SQS API's spelling): of its input; body is None
-    where the event left the input out.
+    where the event left that out, or where no starter wrote it.
     """
 
     execution_arn: str
@@ -89,12 +89,22 @@ def failed_execution(body: str, state_machine_arn: str) -> FailedExecution | Non
         if content["source"] != "aws.states" or detail["stateMachineArn"] != state_machine_arn:
             return None
         failed = FailedExecution(str(detail["executionArn"]), str(detail["status"]), str(detail.get("error") or ""))
-        if detail.get("input") is None:
-            return failed
-        given = json.loads(detail["input"])
-        return replace(failed, key=str(given["key"]), body=str(given["body"]), attributes=dict(given["attributes"]))
+        return _with_input(failed, detail.get("input"))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
+
+
+def _with_input(failed: FailedExecution, text: Any) -> FailedExecution:
+    try:
+        given = json.loads(text)
+        key, body, attributes = given["key"], given["body"], given["attributes"]
+        for value in attributes.values():
+            _to_record(value)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return failed
+    if not (isinstance(key, str) and isinstance(body, str)):
+        return failed
+    return replace(failed, key=key, body=body, attributes=attributes)
 
 
 def _to_api(value: Mapping[str, Any]) -> dict[str, Any]:
