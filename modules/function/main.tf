@@ -3,7 +3,7 @@ locals {
   package = coalesce(var.function.package, "${path.module}/../../lambda/dist/idempotent-consumer.zip")
 
   # Before the first apply no address is known; a plan judges the rest.
-  planned_environment = { for name, value in var.environment : name => value if !contains(["DEAD_LETTER_QUEUE_URL", "QUEUE_URL", "TOPIC_ARN"], name) }
+  planned_environment = { for name, value in var.environment : name => value if !contains(["DEAD_LETTER_QUEUE_URL", "QUEUE_URL", "STATE_MACHINE_ARN", "TOPIC_ARN"], name) }
 
   # Lambda measures the JSON of the variables, with <, > and & as they are; a backslash within one is two bytes. In bytes,
   # and length() counts characters: so by way of base64, whose 4 characters are 3 bytes.

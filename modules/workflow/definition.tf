@@ -37,14 +37,16 @@ locals {
     MaxAttempts     = 20
     MaxDelaySeconds = 300
   }
-  refused = "DynamoDB.ConditionalCheckFailedException"
+  # The last does not stand for the first.
+  any_error = ["States.DataLimitExceeded", "States.ALL"]
+  refused   = "DynamoDB.ConditionalCheckFailedException"
   # A refused write stays refused.
   write_retry = [{ ErrorEquals = [local.refused], MaxAttempts = 0 }, local.call_retry]
 
   definition = jsonencode({
     Comment = "Runs the effect of a message at most once under its key."
     StartAt = "Guard"
-    States = merge(local.guard_states[var.guard], local.outcome_states, local.failure_states, {
+    States = merge(local.guard_states[var.guard], local.success_states, local.failure_states, {
       "Claimed?" = {
         Type          = "Choice"
         QueryLanguage = "JSONata"

@@ -1,9 +1,6 @@
 # The two guards: the same row, the same answer.
 locals {
-  guard_failed = {
-    ErrorEquals = ["States.ALL"]
-    Next        = "Guard failed"
-  }
+  guard_failed = [for error in local.any_error : { ErrorEquals = [error], Next = "Guard failed" }]
 
   guard_states = {
     function = {
@@ -27,7 +24,7 @@ locals {
         TimeoutSeconds = 60
         # The same owner may ask again: a guard that died after its write loses nothing.
         Retry = [local.call_retry]
-        Catch = [local.guard_failed]
+        Catch = local.guard_failed
         Next  = "Claimed?"
       }
     }
@@ -54,7 +51,7 @@ locals {
         Output         = { proceed = true, reason = "claimed", idempotencyKey = local.key }
         TimeoutSeconds = 60
         Retry          = local.write_retry
-        Catch          = [{ ErrorEquals = [local.refused], Next = "Look up claim" }, local.guard_failed]
+        Catch          = concat([{ ErrorEquals = [local.refused], Next = "Look up claim" }], local.guard_failed)
         Next           = "Effect"
       }
 
@@ -72,7 +69,7 @@ locals {
         ])}) %}"
         TimeoutSeconds = 60
         Retry          = [local.call_retry]
-        Catch          = [local.guard_failed]
+        Catch          = local.guard_failed
         Next           = "Claimed?"
       }
     }

@@ -99,7 +99,7 @@ def _with_input(failed: FailedExecution, text: Any) -> FailedExecution:
         given = json.loads(text)
         key, body, attributes = given["key"], given["body"], given["attributes"]
         for value in attributes.values():
-            _to_record(value)
+            _to_api(_to_record(value))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return failed
     if not (isinstance(key, str) and isinstance(body, str)):
