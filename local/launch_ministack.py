@@ -9,7 +9,8 @@ It also knows nothing of a function's log format. The module sets JSON, which La
 record (AWS Lambda Developer Guide, "Using structured JSON logs with Python").
 
 Of a state machine it forgets the tracing, so that each plan would show a change, and lets `States.ALL` stand for errors
-for which it does not (AWS Step Functions Developer Guide, "Handling errors in Step Functions workflows").
+for which it does not (AWS Step Functions Developer Guide, "Handling errors in Step Functions workflows"). In JSONata it
+takes the null that `$parse` reads for nothing at all.
 """
 
 from __future__ import annotations
@@ -166,6 +167,18 @@ def leave_uncaught(stepfunctions: Any) -> None:
     stepfunctions._error_matches = error_matches
 
 
+def keep_null(stepfunctions: Any) -> None:
+    """Make ministack's `services.stepfunctions` give `$parse('null')` as the null that it is."""
+    original: Callable[[Any], Any] = stepfunctions._sfn_jsonata_parse
+    null = stepfunctions.jsonata.utils.Utils.NULL_VALUE
+
+    def parse(text: Any) -> Any:
+        value = original(text)
+        return null if value is None else value
+
+    stepfunctions._sfn_jsonata_parse = parse
+
+
 def end_with_parent(clean_up: Callable[[], None]) -> None:
     """End this process group once standard input closes: gently, then, after some seconds, for certain."""
 
@@ -198,6 +211,7 @@ def main() -> None:
     honour_client_tokens(scheduler)
     keep_tracing(stepfunctions)
     leave_uncaught(stepfunctions)
+    keep_null(stepfunctions)
     lambda_runtime._PYTHON_WORKER_SCRIPT = JSON_LOGS + lambda_runtime._PYTHON_WORKER_SCRIPT
 
     from ministack.app import main as ministack

@@ -176,6 +176,102 @@ run "alarms_of_an_operation" {
   }
 }
 
+run "alarms_of_a_workflow" {
+  module {
+    source = "./modules/alarms"
+  }
+
+  variables {
+    reconciler_function_names = []
+
+    workflow = {
+      executions_failed_threshold    = 7
+      executions_throttled_threshold = 8
+      failures_rule_name             = "orders-failures"
+      guard_function_names           = ["orders-guard"]
+      state_machine_arn              = "arn:aws:states:eu-central-1:111122223333:stateMachine:orders"
+    }
+  }
+
+  assert {
+    condition = {
+      for key, alarm in aws_cloudwatch_metric_alarm.consumer :
+      key => "${alarm.statistic} of ${alarm.namespace} ${alarm.metric_name} ${jsonencode(alarm.dimensions)} ${alarm.comparison_operator} ${alarm.threshold} in ${alarm.period} s"
+      if contains(["AWS/Events", "AWS/States"], alarm.namespace) || contains(["errors", "guard-errors", "misconfigured"], key)
+      } == {
+      errors               = "Sum of AWS/Lambda Errors {\"FunctionName\":\"orders-worker\"} GreaterThanThreshold 2 in 300 s"
+      executions-aborted   = "Sum of AWS/States ExecutionsAborted {\"StateMachineArn\":\"arn:aws:states:eu-central-1:111122223333:stateMachine:orders\"} GreaterThanThreshold 0 in 300 s"
+      executions-failed    = "Sum of AWS/States ExecutionsFailed {\"StateMachineArn\":\"arn:aws:states:eu-central-1:111122223333:stateMachine:orders\"} GreaterThanThreshold 7 in 300 s"
+      executions-throttled = "Sum of AWS/States ExecutionThrottled {\"StateMachineArn\":\"arn:aws:states:eu-central-1:111122223333:stateMachine:orders\"} GreaterThanThreshold 8 in 300 s"
+      executions-timed-out = "Sum of AWS/States ExecutionsTimedOut {\"StateMachineArn\":\"arn:aws:states:eu-central-1:111122223333:stateMachine:orders\"} GreaterThanThreshold 0 in 300 s"
+      failures-undelivered = "Sum of AWS/Events FailedInvocations {\"RuleName\":\"orders-failures\"} GreaterThanThreshold 0 in 300 s"
+      guard-errors         = "Sum of AWS/Lambda Errors {\"FunctionName\":\"orders-guard\"} GreaterThanThreshold 2 in 300 s"
+      misconfigured        = "Sum of IdempotentConsumer Misconfigured {\"Consumer\":\"orders\"} GreaterThanThreshold 0 in 60 s"
+    }
+    error_message = "alarms"
+  }
+
+  # Of conflicts nothing but the letter and the failed execution tells, whichever guard there is.
+  assert {
+    condition = keys(aws_cloudwatch_metric_alarm.consumer) == [
+      "dead-letters", "duration", "errors", "executions-aborted", "executions-failed", "executions-throttled", "executions-timed-out",
+      "failures-undelivered", "guard-errors", "misconfigured", "oldest-message", "recursion", "rejected", "throttles",
+    ]
+    error_message = "alarms are ${join(", ", keys(aws_cloudwatch_metric_alarm.consumer))}"
+  }
+
+  # A failed execution has its letter; one that ended otherwise has it only if EventBridge could deliver it.
+  assert {
+    condition = aws_cloudwatch_composite_alarm.at_risk.alarm_rule == join(" OR ", [
+      "ALARM(\"orders-dead-letters\")", "ALARM(\"orders-executions-aborted\")", "ALARM(\"orders-executions-timed-out\")",
+      "ALARM(\"orders-failures-undelivered\")", "ALARM(\"orders-misconfigured\")", "ALARM(\"orders-oldest-message\")",
+      "ALARM(\"orders-recursion\")",
+    ])
+    error_message = "the rule is ${aws_cloudwatch_composite_alarm.at_risk.alarm_rule}"
+  }
+
+  assert {
+    condition = alltrue([
+      for alarm in aws_cloudwatch_metric_alarm.consumer :
+      alarm.treat_missing_data == "notBreaching" && alarm.alarm_actions == toset(var.actions) && alarm.ok_actions == toset(var.actions)
+    ])
+    error_message = "each alarm tells when it goes off and when it clears"
+  }
+
+  assert {
+    condition = [for name in ["misconfigured", "recursion"] : aws_cloudwatch_metric_alarm.consumer[name].alarm_description] == [
+      "A function was refused access, or a table or state machine is missing. Messages are retried until they reach the dead-letter queue.",
+      "Lambda broke up a loop of this function, SQS and SNS, and dropped what was in it. Something sends the dead letters back to the queue.",
+    ]
+    error_message = "a workflow has a state machine, and no notifications"
+  }
+}
+
+run "alarms_of_a_workflow_without_a_guard_function" {
+  command = plan
+
+  module {
+    source = "./modules/alarms"
+  }
+
+  variables {
+    reconciler_function_names = []
+
+    workflow = {
+      executions_failed_threshold    = 0
+      executions_throttled_threshold = 0
+      failures_rule_name             = "orders-failures"
+      guard_function_names           = []
+      state_machine_arn              = "arn:aws:states:eu-central-1:111122223333:stateMachine:orders"
+    }
+  }
+
+  assert {
+    condition     = !contains(keys(aws_cloudwatch_metric_alarm.consumer), "guard-errors") && length(aws_cloudwatch_metric_alarm.consumer) == 13
+    error_message = "alarms are ${join(", ", keys(aws_cloudwatch_metric_alarm.consumer))}"
+  }
+}
+
 # Between two runs nothing is reported: a shorter period would clear the alarm each time.
 run "a_rare_reconciler_is_looked_at_over_a_longer_time" {
   command = plan

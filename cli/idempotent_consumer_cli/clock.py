@@ -16,3 +16,7 @@ def now_ms() -> int:
 def moment(ms: int) -> str:
     """Epoch milliseconds as people and programs read them: `2029-12-31T23:59:59+00:00`."""
     return datetime.fromtimestamp(min(max(ms, 0), _LAST_MS) // 1000, UTC).isoformat()
+
+
+def moment_or_none(ms: int | None) -> str | None:
+    return None if ms is None else moment(ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -14,26 +15,31 @@ from botocore.exceptions import ClientError
 
 from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer.settings import Settings, SettingsError
+from idempotent_consumer.workflow_settings import WorkflowSettings
 from idempotent_consumer_cli.errors import CommandError
+from idempotent_consumer_cli.opened import AnySettings
 from idempotent_consumer_cli.session import Session
 
 SHIPPED_HANDLER = "idempotent_consumer.handler.handler"
-# What tells an operation's function from a pipeline's.
+# What tells an operation's function, and a workflow's starter, from a pipeline's.
 _OF_OPERATIONS = "OPERATION_UNCERTAIN"
-# What tells the outputs of this module from others.
-_OUTPUTS = frozenset({"dead_letter_queue_url", "function_name", "ledger_table_name", "queue_url"})
+_OF_WORKFLOWS = "STATE_MACHINE_ARN"
+# What tells the outputs of these modules from others.
+_OUTPUTS = frozenset({"dead_letter_queue_url", "function_name", "queue_url"})
+_TABLES = (frozenset({"ledger_table_name"}), frozenset({"idempotency_table_name", "state_machine_arn"}))
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """A consumer as it is deployed: a pipeline (the root module), or an operation (modules/operation).
+    """A consumer as it is deployed: a pipeline (the root module), an operation (modules/operation), or a workflow
+    (modules/workflow), whose function is its starter.
 
     plans_by_settings: the shipped handler of a pipeline plans from the settings, so what it does with an event can be
     foretold; code of the user's own cannot be.
     """
 
     name: str
-    settings: Settings | OperationSettings
+    settings: AnySettings
     queue_url: str
     dead_letter_queue_url: str
     visibility_seconds: int
@@ -51,15 +57,31 @@ class Consumer:
         return self.settings if isinstance(self.settings, OperationSettings) else None
 
     @property
-    def pipeline(self) -> Settings:
-        """Its settings as a pipeline. Raises CommandError for an operation."""
-        return self.pipeline_or("a pipeline is asked for")
+    def workflow(self) -> WorkflowSettings | None:
+        """Its settings where it is a workflow."""
+        return self.settings if isinstance(self.settings, WorkflowSettings) else None
 
-    def pipeline_or(self, instead: str) -> Settings:
-        """The same; instead: what an operator is to do about an operation."""
+    @property
+    def is_pipeline(self) -> bool:
+        return isinstance(self.settings, Settings)
+
+    @property
+    def pipeline(self) -> Settings:
+        """Its settings as a pipeline. Raises CommandError for another kind."""
+        return self.pipeline_or("a pipeline is asked for", "a pipeline is asked for")
+
+    def pipeline_or(self, of_operation: str, of_workflow: str) -> Settings:
+        """The same; of_operation, of_workflow: what an operator is to do instead about one of these."""
         if isinstance(self.settings, OperationSettings):
-            raise CommandError(f"{self.name} is an operation: {instead}")
+            raise CommandError(f"{self.name} is an operation: {of_operation}")
+        if isinstance(self.settings, WorkflowSettings):
+            raise CommandError(f"{self.name} is a workflow: {of_workflow}")
         return self.settings
+
+    @property
+    def window_seconds(self) -> float:
+        """How long its ledger remembers an event; infinite for a workflow, whose claims say themselves until when."""
+        return math.inf if isinstance(self.settings, WorkflowSettings) else self.settings.ttl_window_seconds
 
 
 def find_consumer(session: Session, name: str | None, terraform_dir: Path | None) -> Consumer:
@@ -106,7 +128,7 @@ def consumers_in(outputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _candidates(outputs: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if outputs.keys() >= _OUTPUTS:
+    if any(outputs.keys() >= _OUTPUTS | table for table in _TABLES):
         yield "", outputs
     for label, value in outputs.items():
         if isinstance(value, Mapping):
@@ -171,7 +193,9 @@ def _read(session: Session, function_name: str) -> Consumer:
     )
 
 
-def _settings(variables: Mapping[str, str]) -> Settings | OperationSettings:
+def _settings(variables: Mapping[str, str]) -> AnySettings:
+    if _OF_WORKFLOWS in variables:
+        return WorkflowSettings.from_environment(variables)
     if _OF_OPERATIONS in variables:
         return OperationSettings.from_environment(variables)
     return Settings.from_environment(variables)

@@ -14,7 +14,7 @@ from typing import Any, Self
 from idempotent_consumer_cli.clock import moment
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.foresight import Prospect
-from idempotent_consumer_cli.letter import Letter
+from idempotent_consumer_cli.letter import Letter, checked_text, from_text
 from idempotent_consumer_cli.letters import PAGE
 from idempotent_consumer_cli.opened import OpenedLetter
 
@@ -76,6 +76,7 @@ class DropFile:
 
     def _line(self, opened: OpenedLetter, prospect: Prospect, now_ms: int) -> str:
         letter = opened.letter
+        received = letter.received or letter
         value = {
             "consumer": self._consumer_name,
             "dropped_at": moment(now_ms),
@@ -86,8 +87,8 @@ class DropFile:
             "ledger": prospect.state.code,
             "group": letter.group,
             "system_attributes": dict(letter.system),
-            "attributes": {name: _to_text(value) for name, value in letter.attributes.items()},
-            "body": letter.body,
+            "attributes": {name: _to_text(value) for name, value in received.attributes.items()},
+            "body": received.body,
         }
         return json.dumps(value, separators=(",", ":")) + "\n"
 
@@ -217,24 +218,16 @@ def _letter(value: Any, place: str, consumer_name: str) -> Letter:
         raise CommandError(f"{place} is a letter of {value['consumer']}, not of {consumer_name}: check --name")
     try:
         letter = Letter(
-            message_id=_text(value["message_id"]),
-            body=_text(value["body"]),
-            attributes={_text(name): _to_api(attribute) for name, attribute in value["attributes"].items()},
-            system={_text(name): _text(content) for name, content in value["system_attributes"].items()},
+            message_id=checked_text(value["message_id"]),
+            body=checked_text(value["body"]),
+            attributes={checked_text(name): from_text(attribute) for name, attribute in value["attributes"].items()},
+            system={checked_text(name): checked_text(content) for name, content in value["system_attributes"].items()},
         )
         # They are read as numbers later.
         _ = letter.sent_ms, letter.receive_count
     except (AttributeError, KeyError, TypeError, ValueError):
         raise CommandError(f"{place} is not a letter as `drop` writes it") from None
     return letter
-
-
-def _text(value: Any) -> str:
-    """Raises TypeError for what is no text, and ValueError for text that SQS cannot have."""
-    if not isinstance(value, str):
-        raise TypeError
-    value.encode()
-    return value
 
 
 def _kind(value: Any) -> str:
@@ -254,10 +247,3 @@ def _to_text(attribute: Mapping[str, Any]) -> dict[str, str]:
             "BinaryValue": base64.b64encode(attribute["BinaryValue"]).decode("ascii"),
         }
     return {"DataType": attribute["DataType"], "StringValue": attribute["StringValue"]}
-
-
-def _to_api(attribute: Mapping[str, Any]) -> dict[str, Any]:
-    data_type = _text(attribute["DataType"])
-    if "BinaryValue" in attribute:
-        return {"DataType": data_type, "BinaryValue": base64.b64decode(_text(attribute["BinaryValue"]), validate=True)}
-    return {"DataType": data_type, "StringValue": _text(attribute["StringValue"])}

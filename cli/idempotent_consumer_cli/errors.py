@@ -38,6 +38,7 @@ _NO_SUCH_RESOURCE = (
     "AWS.SimpleQueueService.NonExistentQueue",
     "QueueDoesNotExist",
     "ResourceNotFoundException",
+    "StateMachineDoesNotExist",
 )
 
 

@@ -1,18 +1,23 @@
-"""Who foretells what becomes of letters: of a pipeline's, or of an operation's."""
+"""Who foretells what becomes of letters: of a pipeline's, an operation's or a workflow's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer_cli.executions import Executions
 from idempotent_consumer_cli.foresight import Prospect
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.lookup import Lookup
 from idempotent_consumer_cli.opened import OpenedLetter
-from idempotent_consumer_cli.operation_lookup import OperationLookup, OperationTable
+from idempotent_consumer_cli.operation_lookup import OperationJudge, OperationTable
 from idempotent_consumer_cli.outcome import Statuses
+from idempotent_consumer_cli.row_lookup import RowLookup
+from idempotent_consumer_cli.session import Session
 from idempotent_consumer_cli.tables import Tables
+from idempotent_consumer_cli.workflow_letter import unwrapped
+from idempotent_consumer_cli.workflow_lookup import ClaimTable, WorkflowJudge
 
 
 class Foreteller(Protocol):
@@ -27,16 +32,26 @@ class Foreteller(Protocol):
     ) -> list[tuple[OpenedLetter, Prospect]]: ...
 
 
-def foreteller(dynamodb: Any, consumer: Consumer, *, compares: bool = False) -> Foreteller:
-    """compares: say of an event in conflict with a row what differs. dynamodb: a boto3 client."""
-    if consumer.operation is not None:
-        table = OperationTable(dynamodb, consumer.operation.ledger_table)
-        return OperationLookup(table, consumer.operation, is_fifo=consumer.is_fifo)
-    return Lookup(Tables(dynamodb, consumer.pipeline), consumer, compares=compares)
+def foreteller(session: Session, consumer: Consumer, *, compares: bool = False) -> Foreteller:
+    """compares: say of an event in conflict with a row what differs."""
+    operation, workflow, is_fifo = consumer.operation, consumer.workflow, consumer.is_fifo
+    if operation is not None:
+        ledger = OperationTable(session.dynamodb, operation.ledger_table)
+        return RowLookup(OperationJudge(ledger, operation, is_fifo=is_fifo), is_fifo=is_fifo)
+    if workflow is not None:
+        claims, executions = ClaimTable(session.dynamodb, workflow), Executions(session.step_functions)
+        return RowLookup(WorkflowJudge(claims, executions, workflow, is_fifo=is_fifo), is_fifo=is_fifo)
+    return Lookup(Tables(session.dynamodb, consumer.pipeline), consumer, compares=compares)
 
 
-def statuses(dynamodb: Any, consumer: Consumer) -> Statuses:
-    """dynamodb: a boto3 client."""
+def statuses(session: Session, consumer: Consumer) -> Statuses:
     if consumer.operation is not None:
-        return OperationTable(dynamodb, consumer.operation.ledger_table)
-    return Tables(dynamodb, consumer.pipeline)
+        return OperationTable(session.dynamodb, consumer.operation.ledger_table)
+    if consumer.workflow is not None:
+        return ClaimTable(session.dynamodb, consumer.workflow)
+    return Tables(session.dynamodb, consumer.pipeline)
+
+
+def as_sent(letter: Letter, consumer: Consumer) -> Letter:
+    """A letter of the dead-letter queue as a replay would have sent it."""
+    return letter if consumer.workflow is None else unwrapped(letter, consumer.workflow.state_machine_arn)

@@ -19,6 +19,7 @@ from idempotent_consumer.items import AttributeValue, Item
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import WriteMode
 from idempotent_consumer.write import Write, judge_business_row
+from idempotent_consumer_cli.workflow_row import Claim
 
 # What the consumer writes beside an event's own values.
 _OWN_ATTRIBUTES = frozenset({"event_id", "event_fingerprint", "event_consumer", "event_committed_at"})
@@ -42,14 +43,17 @@ class LedgerState(_Coded):
     CONFLICT = "conflict"
     UNREADABLE = "unreadable"
     NO_EVENT = "no event id"
-    # Of operations.
+    # Of operations; the first, of workflows too.
     PARKED = "parked"
     STALE = "lease over"
     FAILED = "failed"
+    # Of workflows.
+    ENDED = "execution ended"
+    RELEASED = "released"
     NEVER_SEEN = "never seen"
     BLOCKED = "blocked, never tried"
     PENDING = "pending"
-    # Of operations.
+    # Of operations; the first, of workflows too.
     IN_PROGRESS = "in progress"
     TO_RETRY = "to be retried"
     COMPLETED = "completed"
@@ -63,11 +67,15 @@ class Fate(_Coded):
     # Of operations: what their effect does is never foretold.
     PARK = "will be parked"
     FAIL = "will fail"
+    # Of workflows: whether their effect succeeds is never foretold.
+    KEEP = "will come back"
     UNKNOWN = "unknown"
     # Of operations.
     ASK = "will ask the provider"
     TRY = "will try"
     WAIT = "will wait"
+    # Of workflows.
+    RUN = "will run the effect"
     APPLY = "will apply"
     PUBLISH = "will only publish"
     NO_OP = "is a no-op"
@@ -75,7 +83,7 @@ class Fate(_Coded):
     @property
     def comes_back(self) -> bool:
         """Whether the letter comes straight back to the dead-letter queue."""
-        return self in (Fate.REFUSE, Fate.PARK, Fate.FAIL)
+        return self in (Fate.REFUSE, Fate.PARK, Fate.FAIL, Fate.KEEP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,8 @@ class Foretold:
     """One event of a letter.
 
     first_ms: the earliest that is known of it, epoch milliseconds. is_beyond_window: the ledger may have forgotten
-    that it was applied, and nothing else would keep it from being applied again. row: an operation's.
+    that it was applied, and nothing else would keep it from being applied again. row: an operation's. claim: a
+    workflow's.
     """
 
     event_id: str | None
@@ -109,14 +118,16 @@ class Foretold:
     first_ms: int | None = None
     is_beyond_window: bool = False
     row: Row | None = None
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """One letter; events: none in S3's test event."""
+    """One letter; events: none in S3's test event. stays: why it cannot be sent, or would be sent in vain."""
 
     message_id: str
     events: tuple[Foretold, ...]
+    stays: str = ""
 
     @property
     def state(self) -> LedgerState:

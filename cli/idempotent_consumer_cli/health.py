@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.errors import explain
+from idempotent_consumer_cli.executions import Activity, read_activity
 from idempotent_consumer_cli.metrics import LastHour, read_last_hour, read_oldest_ages
 from idempotent_consumer_cli.operation_lookup import OperationTable
 from idempotent_consumer_cli.pending_rows import open_pending, stale_until_ms
@@ -34,7 +35,7 @@ class Pending:
 class Health:
     """None for a part that could not be read; `unread` says why, by the part's name.
 
-    pending: a pipeline's. operations: an operation's.
+    pending: a pipeline's. operations: an operation's. executions: a workflow's.
     """
 
     queue: Depth | None
@@ -42,6 +43,7 @@ class Health:
     ages: Mapping[str, int | None]
     pending: Pending | None
     operations: Census | None
+    executions: Activity | None
     last_hour: LastHour | None
     mappings: list[SourceMapping] | None
     unread: Mapping[str, str]
@@ -68,17 +70,22 @@ def read_health(session: Session, consumer: Consumer, screen: Screen, now_ms: in
         for part, url in urls.items()
     }
     depths = {part: None if attributes is None else depth_of(attributes) for part, attributes in queues.items()}
-    operation = consumer.operation
+    operation, workflow = consumer.operation, consumer.workflow
     queue_arn = (queues["queue"] or {}).get("QueueArn")
     return Health(
         queue=depths["queue"],
         dead_letters=depths["dead-letter queue"],
         ages=reader.read("ages of messages", lambda: read_oldest_ages(session.cloudwatch, urls, now_ms)) or {},
-        pending=None
-        if operation
-        else reader.read("pending rows", lambda: _pending(session.dynamodb, consumer, screen, now_ms)),
+        pending=reader.read("pending rows", lambda: _pending(session.dynamodb, consumer, screen, now_ms))
+        if consumer.is_pipeline
+        else None,
         operations=reader.read("operations", lambda: _operations(session.dynamodb, operation, screen, now_ms))
         if operation
+        else None,
+        executions=reader.read(
+            "executions", lambda: read_activity(session.step_functions, workflow.state_machine_arn, now_ms)
+        )
+        if workflow
         else None,
         last_hour=reader.read("last hour", lambda: read_last_hour(session.cloudwatch, consumer, now_ms)),
         mappings=reader.read("mapping", lambda: source_mappings(session.functions, consumer, queue_arn)),
@@ -92,7 +99,7 @@ def _attributes(sqs: Any, url: str) -> dict[str, str]:
 
 
 def _pending(dynamodb: Any, consumer: Consumer, screen: Screen, now_ms: int) -> Pending:
-    rows = open_pending(dynamodb, consumer.settings.ledger_table, screen)
+    rows = open_pending(dynamodb, consumer.pipeline.ledger_table, screen)
     oldest_ms = rows.oldest_ms()
     if oldest_ms is None:
         return Pending(0, 0, None, rows.is_scan)

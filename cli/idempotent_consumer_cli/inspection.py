@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from idempotent_consumer_cli import clock
@@ -22,18 +23,41 @@ from idempotent_consumer_cli.lines import (
     name_of,
 )
 from idempotent_consumer_cli.opened import OpenedLetter
-from idempotent_consumer_cli.operation_foresight import to_do
+from idempotent_consumer_cli.operation_foresight import to_do as to_do_about_operation
 from idempotent_consumer_cli.operation_row import standing_since_ms
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import WITHOUT_REASON
+from idempotent_consumer_cli.workflow_foresight import to_do as to_do_about_workflow
 
 _THROTTLED = "throttled, killed before it could write, or unable to start"
+
+
+# For people; --json has all.
+_MOST_EXECUTIONS = 10
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How the letters of one kind of consumer are shown.
+
+    ledger: what their state is called. to_do: the command for a letter. is_operation: each stands in its state for
+    some time, after some attempts.
+    """
+
+    ledger: str = "ledger"
+    to_do: Callable[[Prospect], str] | None = None
+    is_operation: bool = False
+
+
+OF_PIPELINES = Manner()
+OF_OPERATIONS = Manner(to_do=to_do_about_operation, is_operation=True)
+OF_WORKFLOWS = Manner("claim", to_do_about_workflow)
 
 
 class Inspection:
     """Shows letters as they come, with --json, or in a table at the end; it keeps no bodies.
 
-    is_operation: the letters are an operation's. limit: how many are shown; None for all. receives: after how many SQS
+    limit: how many are shown; None for all. receives: after how many SQS
     moves a message, where that is known. read: letters that were read, chosen or not. moved: message ids of those that
     SQS moved for a failure of their own.
     """
@@ -43,18 +67,19 @@ class Inspection:
         screen: Screen,
         *,
         is_fifo: bool,
-        is_operation: bool = False,
+        manner: Manner = OF_PIPELINES,
         limit: int | None,
         show_values: bool,
         receives: int | None,
     ) -> None:
         self._screen = screen
         self._is_fifo = is_fifo
-        self._is_operation = is_operation
+        self._manner = manner
         self._limit = limit
         self._show_values = show_values
         self._receives = receives
         self._rows: list[Sequence[Any]] = []
+        self._executions: list[str] = []
         self._by_reason: Counter[str | None] = Counter()
         self._by_state: Counter[LedgerState] = Counter()
         self._by_fate: Counter[Fate] = Counter()
@@ -87,12 +112,15 @@ class Inspection:
         self._screen.emit(self._summary(why, remarks))
         if self._rows:
             self._screen.table("Dead letters", self._columns(), self._rows)
+        for line in self._executions[:_MOST_EXECUTIONS]:
+            self._screen.say(line)
         if self._limit is not None and self.letters > self._limit:
             self._screen.say(f"The first {self._limit:,} of {self.letters:,} are shown: --limit shows more.")
         if self.letters:
             reasons = {in_words(reason, self._receives): number for reason, number in self._by_reason.most_common()}
             self._screen.say(f"Reasons:  {_sum(reasons)}")
-            self._screen.say(f"Ledger:   {_sum({state.value: n for state, n in in_order(self._by_state)})}")
+            states = _sum({state.value: n for state, n in in_order(self._by_state)})
+            self._screen.say(f"{self._manner.ledger.capitalize() + ':':9} {states}")
             self._screen.say(f"A replay: {_sum({fate.value: n for fate, n in in_order(self._by_fate)})}")
         if why:
             self._screen.table("Why SQS moved them", ("reason", "detail", "letters"), why)
@@ -102,14 +130,17 @@ class Inspection:
         return 1 if self.letters or (total and not self.read) else 0
 
     def _show(self, opened: OpenedLetter, prospect: Prospect, now_ms: int) -> None:
+        to_do = self._manner.to_do
         if self._screen.as_json:
             line = document(opened, prospect, now_ms, is_fifo=self._is_fifo, show_values=self._show_values)
-            self._screen.emit({**line, "to_do": to_do(prospect)} if self._is_operation else line)
+            self._screen.emit({**line, "to_do": to_do(prospect)} if to_do else line)
             return
         letter = opened.letter
         reason = in_words(letter.reason, self._receives) + (f": {letter.detail}" if letter.detail else "")
         decisive = prospect.decisive
         is_said = decisive is not None and letter.reason is not None and decisive.reason == letter.reason
+        # Why a claim is kept now is not why it was.
+        is_said &= prospect.fate is not Fate.KEEP
         difference = difference_of(decisive, show_values=self._show_values)
         row = [
             name_of(prospect),
@@ -119,17 +150,18 @@ class Inspection:
             age(now_ms, dead_since_ms(letter, is_fifo=self._is_fifo)),
             *([letter.group] if self._is_fifo else []),
             prospect.state.value,
-            *(_standing(prospect) if self._is_operation else []),
+            *(_standing(prospect) if self._manner.is_operation else []),
             foretell(prospect, with_detail=not is_said) + (f"; {difference}" if difference else ""),
         ]
-        self._rows.append([*row, to_do(prospect)] if self._is_operation else row)
+        self._rows.append([*row, to_do(prospect)] if to_do else row)
+        if letter.execution is not None:
+            self._executions.append(f"{name_of(prospect)}: {letter.execution}")
 
     def _columns(self) -> list[str]:
         group = ["group"] if self._is_fifo else []
-        columns = ["event", "reason", "receives", "age", "dead for", *group, "ledger"]
-        if self._is_operation:
-            return [*columns, "for", "attempt", "a replay", "to do"]
-        return [*columns, "a replay"]
+        columns = ["event", "reason", "receives", "age", "dead for", *group, self._manner.ledger]
+        standing = ["for", "attempt"] if self._manner.is_operation else []
+        return [*columns, *standing, "a replay", *(["to do"] if self._manner.to_do else [])]
 
     def _summary(self, why: Sequence[tuple[str, str, int]], remarks: Sequence[str]) -> Mapping[str, Any]:
         return {
@@ -157,6 +189,12 @@ class Inspection:
             return (
                 f"{count(self.letters, 'letter')}, {uncertain:,} of them for `resolve`: see at the provider first "
                 "whether it was applied; then `replay` or `drop` the letter."
+            )
+        kept = self._by_fate[Fate.KEEP]
+        if kept:
+            return (
+                f"{count(self.letters, 'letter')}, {kept:,} of them with a claim that is kept: see first whether the "
+                "effect ran; then `release` and `replay`, or `drop` the letter."
             )
         if self._by_fate[Fate.FAIL] == self.letters:
             return f"{count(self.letters, 'letter')} that would fail again: `resolve --retry`, or `drop` them."

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from idempotent_consumer.dead_letter import DETAIL, REASON
+from idempotent_consumer.workflow_input import KEY_ATTRIBUTE
 
 Attributes = Mapping[str, Mapping[str, Any]]
+
+# Of workflows: the ARN of the execution that has failed.
+EXECUTION = "dead_letter_execution"
+# Of workflows: what a key begins with that is a message's id.
+MESSAGE_ID_KEY = "sqs:"
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """attributes: name to DataType and StringValue or, as bytes, BinaryValue. system: what SQS tells of the message."""
+    """attributes: name to DataType and StringValue or, as bytes, BinaryValue. system: what SQS tells of the message.
+
+    received: what was received, where this is a message that was found inside of it.
+    """
 
     message_id: str
     body: str
     attributes: Attributes
     system: Mapping[str, str]
     receipt_handle: str = ""
+    received: Letter | None = None
 
     @property
     def is_moved(self) -> bool:
@@ -35,6 +46,16 @@ class Letter:
     @property
     def detail(self) -> str | None:
         return None if self.is_moved else self._text(DETAIL)
+
+    @property
+    def execution(self) -> str | None:
+        """Of a workflow: the execution that has sent it here."""
+        return None if self.is_moved else self._text(EXECUTION)
+
+    @property
+    def key(self) -> str | None:
+        """Of a workflow: the key that it was claimed by; a replay keeps it."""
+        return self._text(KEY_ATTRIBUTE)
 
     @property
     def group(self) -> str | None:
@@ -53,13 +74,15 @@ class Letter:
 
     @property
     def producers_attributes(self) -> dict[str, Mapping[str, Any]]:
-        """The attributes without those that the consumer added."""
-        return {name: value for name, value in self.attributes.items() if name not in (REASON, DETAIL)}
+        """The attributes without those that say why it is here. A workflow's key stays: it tells what is replayed."""
+        return {name: value for name, value in self.attributes.items() if name not in (REASON, DETAIL, EXECUTION)}
 
     @property
     def digest(self) -> bytes:
-        """Tells the body from others."""
-        return hashlib.sha256(self.body.encode()).digest()
+        """Tells the body from others; bodies that are alike, of a workflow, by the message's own key."""
+        key = self.key or ""
+        own = key if key.startswith(MESSAGE_ID_KEY) else ""
+        return hashlib.sha256(f"{own}\n{self.body}".encode()).digest()
 
     def _text(self, name: str) -> str | None:
         text = self.attributes.get(name, {}).get("StringValue")
@@ -75,6 +98,27 @@ def read_letter(message: Mapping[str, Any]) -> Letter:
         system=message.get("Attributes", {}),
         receipt_handle=message["ReceiptHandle"],
     )
+
+
+def text_attribute(text: str) -> dict[str, str]:
+    return {"DataType": "String", "StringValue": text}
+
+
+def from_text(attribute: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute whose bytes are base64 text. Raises KeyError, TypeError and ValueError for what is none."""
+    data_type = checked_text(attribute["DataType"])
+    if "BinaryValue" in attribute:
+        value = base64.b64decode(checked_text(attribute["BinaryValue"]), validate=True)
+        return {"DataType": data_type, "BinaryValue": value}
+    return {"DataType": data_type, "StringValue": checked_text(attribute["StringValue"])}
+
+
+def checked_text(value: Any) -> str:
+    """Raises TypeError for what is no text, and ValueError for text that SQS cannot have."""
+    if not isinstance(value, str):
+        raise TypeError
+    value.encode()
+    return value
 
 
 def _sendable(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from idempotent_consumer_cli.opened import OpenedLetter
 from idempotent_consumer_cli.operation_row import row_document
 from idempotent_consumer_cli.outcome import Followed
 from idempotent_consumer_cli.screen import printable
+from idempotent_consumer_cli.workflow_row import claim_document
 
 _Member = TypeVar("_Member", bound=Enum)
 
@@ -84,6 +85,7 @@ def document(
         "detail": letter.detail,
         "moved_by_sqs": letter.reason is None,
         "receive_count": letter.receive_count,
+        **({} if letter.execution is None else {"execution": letter.execution}),
         "group": letter.group,
         "sent_at": moment(letter.sent_ms),
         "first_seen_at": moment(first),
@@ -147,6 +149,7 @@ def _event(event: Foretold, show_values: bool) -> dict[str, Any]:
         "reason": event.reason,
         "detail": event.detail,
         **({} if event.row is None else {"operation": row_document(event.row)}),
+        **({} if event.claim is None else {"claim": claim_document(event.claim)}),
         "first_seen_at": moment(event.first_ms) if event.first_ms is not None else None,
         "beyond_window": event.is_beyond_window,
         **_difference_fields(event.difference, show_values),

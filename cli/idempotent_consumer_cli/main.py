@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 # In the order in which they are needed at night.
-COMMANDS = ("status", "inspect", "replay", "pending", "resolve", "reconcile", "verify", "drop")
+COMMANDS = ("status", "inspect", "replay", "pending", "resolve", "release", "reconcile", "verify", "drop")
 
 
 class _Commands(click.Group):

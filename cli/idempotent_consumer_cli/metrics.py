@@ -11,7 +11,7 @@ from idempotent_consumer_cli.consumer import Consumer
 
 NAMESPACE = "IdempotentConsumer"
 DIMENSION = "Consumer"
-# Counted over the hour. The worker, the reconciler and `replay` put them.
+# Counted over the hour. The functions and `replay` put them.
 COUNTS = (
     "Applied",
     "Resumed",
@@ -38,6 +38,18 @@ COUNTS_OF_OPERATIONS = (
     "InProgressStale",
     "Retries",
     "Blocked",
+    "Misconfigured",
+    "Replayed",
+)
+COUNTS_OF_WORKFLOWS = (
+    "Started",
+    "Claimed",
+    "Duplicates",
+    "Skipped",
+    "Ignored",
+    "Rejected",
+    "Conflicts",
+    "Retries",
     "Misconfigured",
     "Replayed",
 )
@@ -68,7 +80,7 @@ def read_last_hour(cloudwatch: Any, consumer: Consumer, now_ms: int) -> LastHour
     """Raises what a call to CloudWatch raises."""
     own = {DIMENSION: consumer.name}
     lambdas = {"FunctionName": consumer.function_name}
-    counts = COUNTS if consumer.operation is None else COUNTS_OF_OPERATIONS
+    counts = _counts(consumer)
     queries = [
         *(_query(name, NAMESPACE, name, own, "Sum") for name in counts),
         _query(STALE_PENDING, NAMESPACE, STALE_PENDING, own, "Maximum"),
@@ -94,6 +106,12 @@ def read_oldest_ages(cloudwatch: Any, queues: Mapping[str, str], now_ms: int) ->
     ]
     points = _read(cloudwatch, queries, now_ms, _AGES_SINCE)
     return {label: int(max(values)[1]) if values else None for label, values in points.items()}
+
+
+def _counts(consumer: Consumer) -> tuple[str, ...]:
+    if consumer.workflow is not None:
+        return COUNTS_OF_WORKFLOWS
+    return COUNTS if consumer.is_pipeline else COUNTS_OF_OPERATIONS
 
 
 def _query(label: str, namespace: str, metric: str, dimensions: Mapping[str, str], stat: str) -> dict[str, Any]:

@@ -12,17 +12,18 @@ from idempotent_consumer.json_text import loads
 from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Envelope, Settings
+from idempotent_consumer.workflow_settings import WorkflowSettings
 from idempotent_consumer_cli.letter import Letter
 
-AnySettings = Settings | OperationSettings
+AnySettings = Settings | OperationSettings | WorkflowSettings
 
 TOO_DEEP = Rejected("nested-too-deep", "the body is nested too deep to be processed")
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """event: None where there is none, for the reason in `rejected`. happened_ms: the envelope's own time, epoch
-    milliseconds, where it has one.
+    """event: None where there is none, for the reason in `rejected`; with an event that is why its consumer refuses it
+    unseen. happened_ms: the envelope's own time, epoch milliseconds, where it has one.
     """
 
     event: Event | None
@@ -46,8 +47,10 @@ class OpenedLetter:
         return [opened.event.id for opened in self.events if opened.event is not None]
 
 
-def open_letter(letter: Letter, settings: AnySettings, *, is_fifo: bool) -> OpenedLetter:
-    """is_fifo: the letter's group counts, which on a standard queue it does not."""
+def open_letter(letter: Letter, settings: AnySettings, own_id: str = "", *, is_fifo: bool) -> OpenedLetter:
+    """own_id: the id of its event where the settings have no path to one. is_fifo: the letter's group counts, which on
+    a standard queue it does not.
+    """
     try:
         events = open_envelope(letter.body, settings.envelope)
     except Rejected as rejected:
@@ -55,15 +58,15 @@ def open_letter(letter: Letter, settings: AnySettings, *, is_fifo: bool) -> Open
     except RecursionError:
         return OpenedLetter(letter, (Opened(None, TOO_DEEP),))
     group = letter.group if is_fifo else None
-    return OpenedLetter(letter, tuple(_open(data, letter, settings, group) for data in events))
+    return OpenedLetter(letter, tuple(_open(data, letter, settings, own_id, group) for data in events))
 
 
-def _open(data: Data | Rejected, letter: Letter, settings: AnySettings, group: str | None) -> Opened:
+def _open(data: Data | Rejected, letter: Letter, settings: AnySettings, own_id: str, group: str | None) -> Opened:
     try:
         if isinstance(data, Rejected):
             raise data
         happened_ms = _happened_ms(data, letter, settings.envelope)
-        event_id = read_event_id(data, settings.event_id)
+        event_id = own_id if settings.event_id is None else read_event_id(data, settings.event_id)
         return Opened(Event(event_id, data, fingerprint(data, settings.fingerprint), group), happened_ms=happened_ms)
     except Rejected as rejected:
         return Opened(None, rejected)

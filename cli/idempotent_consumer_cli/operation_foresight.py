@@ -21,7 +21,6 @@ from idempotent_consumer_cli.operation_row import readable, state_of
 _AGAIN = "an earlier attempt may have been applied; it is repeated with the same idempotency key"
 _ASKED = "nobody knows whether it was applied"
 _FIRST = "the ledger does not know it"
-_SHARES = "an earlier letter holds the same event, and decides"
 # Of a worker's verdict that the message comes back: what an operator reads.
 _WAITS = {
     "in-progress": "a worker holds it",
@@ -46,14 +45,6 @@ def by_operation_row(item: Item, event: Event, now_ms: int, settings: OperationS
     if isinstance(step, Step):
         return _by_step(step, row, foretold)
     return _by_verdict(step, row, foretold)
-
-
-def by_earlier_letter(event: Event, fingerprint: str, known: Foretold) -> Foretold:
-    """An event that an earlier letter sets going. fingerprint: of that one. known: what is foretold without it."""
-    if fingerprint == event.fingerprint:
-        return replace(known, fate=Fate.UNKNOWN, reason="", detail=_SHARES)
-    detail = "an earlier letter holds this event id with other content"
-    return replace(known, fate=Fate.REFUSE, reason="id-reused", detail=detail)
 
 
 def to_do(prospect: Prospect) -> str:

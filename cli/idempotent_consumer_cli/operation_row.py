@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from idempotent_consumer.claim_row import Row, State, read_row
-from idempotent_consumer.items import AttributeValue, Item
-from idempotent_consumer_cli.clock import moment
+from idempotent_consumer.items import Item
+from idempotent_consumer_cli.audit import decisions
+from idempotent_consumer_cli.clock import moment, moment_or_none
 from idempotent_consumer_cli.foresight import LedgerState
-from idempotent_consumer_cli.numbers import whole_number
 
 # All that is read of a row: its result may be large, and is nobody's business here.
 ATTRIBUTES = (
@@ -86,25 +86,11 @@ def row_document(row: Row) -> dict[str, Any]:
         "created_at": moment(row.created_ms),
         "since": moment(row.since_ms),
         "lease_until": moment(row.lease_until_ms),
-        "next_attempt_at": _moment(row.next_attempt_ms),
-        "uncertain_at": _moment(row.uncertain_ms),
-        "parked_at": _moment(row.parked_ms),
-        "settled_at": _moment(row.settled_ms),
+        "next_attempt_at": moment_or_none(row.next_attempt_ms),
+        "uncertain_at": moment_or_none(row.uncertain_ms),
+        "parked_at": moment_or_none(row.parked_ms),
+        "settled_at": moment_or_none(row.settled_ms),
         "reason": row.reason,
         "detail": row.detail,
-        "audit": decisions(row),
+        "audit": decisions(row.audit),
     }
-
-
-def decisions(row: Row) -> list[dict[str, Any]]:
-    """What persons have decided about it, in order: when, who, how (completed, failed, retry) and why."""
-    return [_decision(entry.get("M", {})) for entry in row.audit]
-
-
-def _decision(entry: dict[str, AttributeValue]) -> dict[str, Any]:
-    texts = {name: str(entry.get(name, {}).get("S", "")) for name in ("by", "how", "why")}
-    return {"at": _moment(whole_number(entry, "at")), **texts}
-
-
-def _moment(ms: int | None) -> str | None:
-    return None if ms is None else moment(ms)

@@ -20,8 +20,10 @@ _Key = TypeVar("_Key")
 # What the ledger says of an event that is done.
 _SETTLED = ("sent", State.COMPLETED.value)
 _UNSETTLED = {State.IN_PROGRESS.value: "in progress", State.FAILED_RETRYABLE.value: "to be retried"}
-# Of an operation: what may end in completion.
-_ATTEMPTS = (Fate.ASK, Fate.TRY, Fate.UNKNOWN, Fate.WAIT)
+# Of effects: what may end in completion.
+_ATTEMPTS = (Fate.ASK, Fate.TRY, Fate.RUN, Fate.UNKNOWN, Fate.WAIT)
+# Of effects: with these, and without a reason, a letter comes back of which none has begun.
+_REFUSALS = (None, "claim-kept", "id-reused")
 
 _MOVED_AGAIN = "it failed again and again: `inspect` tells why"
 
@@ -80,15 +82,15 @@ class Outcomes:
 
     A foretold no-op is told as soon as it is sent: what it does leaves no trace, so its end cannot be waited for.
 
-    tell: hears of each letter once, when it is known what became of it.
+    tell: hears of each letter once, when it is known what became of it. has_effects: the consumer is no pipeline.
     """
 
     def __init__(
-        self, ledger: Statuses, tell: Callable[[Followed], None] = lambda followed: None, *, is_operation: bool = False
+        self, ledger: Statuses, tell: Callable[[Followed], None] = lambda followed: None, *, has_effects: bool = False
     ) -> None:
         self._ledger = ledger
         self._tell = tell
-        self._is_operation = is_operation
+        self._has_effects = has_effects
         self._open: dict[str, Followed] = {}
         self._by_event: dict[str, dict[str, Followed]] = {}
         self._by_digest: dict[bytes, dict[str, Followed]] = {}
@@ -105,7 +107,7 @@ class Outcomes:
             event_ids=tuple(opened.event_ids),
             digest=opened.letter.digest,
             waiting={
-                event.event_id: (event.fingerprint, _once_settled(event, is_operation=self._is_operation))
+                event.event_id: (event.fingerprint, _once_settled(event, has_effects=self._has_effects))
                 for event in prospect.events
                 if event.event_id is not None and _is_told_by_ledger(event)
             },
@@ -144,7 +146,7 @@ class Outcomes:
 
     def _on_return(self, followed: Followed, letter: Letter) -> Became:
         """What became of a letter that is in the dead-letter queue again."""
-        if not self._is_operation or followed.is_refused or letter.reason in (None, "id-reused"):
+        if not self._has_effects or followed.is_refused or letter.reason in _REFUSALS:
             return Became.REFUSED
         return Became.PARKED if letter.reason == OUTCOME_UNKNOWN else Became.FAILED
 
@@ -184,9 +186,9 @@ def _is_told_by_ledger(event: Foretold) -> bool:
     return event.state in (LedgerState.NEVER_SEEN, LedgerState.BLOCKED, LedgerState.PENDING) or event.fate in _ATTEMPTS
 
 
-def _once_settled(event: Foretold, *, is_operation: bool) -> Became:
+def _once_settled(event: Foretold, *, has_effects: bool) -> Became:
     if event.fate is Fate.NO_OP:
         return Became.NO_OP
-    if is_operation:
+    if has_effects:
         return Became.COMPLETED
     return Became.PUBLISHED if event.state is LedgerState.PENDING else Became.APPLIED

@@ -56,6 +56,8 @@ class Policy:
 
     def why_left(self, prospect: Prospect) -> str | None:
         """Why a letter is left where it is; None where it is sent."""
+        if prospect.stays:
+            return prospect.stays
         if prospect.is_beyond_window and not self.beyond_window:
             return _BEYOND_WINDOW
         if prospect.fate.comes_back and self.skip_refused:
@@ -96,7 +98,7 @@ class Replay:
         self._selection = selection
         self._policy = policy
         self._foreteller = foreteller
-        self._outcomes = Outcomes(ledger, self._tell, is_operation=consumer.operation is not None)
+        self._outcomes = Outcomes(ledger, self._tell, has_effects=not consumer.is_pipeline)
         self._fates: Counter[Fate] = Counter()
         self._left: Counter[str] = Counter()
         self._undone: list[Followed] = []
@@ -174,7 +176,7 @@ class Replay:
         # With --wait it is known what became of these.
         to_come_back = 0 if self._policy.is_followed else sum(self._fates[fate] for fate in Fate if fate.comes_back)
         if to_come_back:
-            todo = "mend the cause first" if self._consumer.operation is None else "`inspect` says what to do first"
+            todo = "mend the cause first" if self._consumer.is_pipeline else "`inspect` says what to do first"
             self._remarks.append(f"{count(to_come_back, 'letter')} will come back to the dead-letter queue: {todo}.")
         is_done = not (self._left or self._remarks or any(outcomes[became] for became in Became if became.is_undone))
         self._screen.emit(self._summary(is_done))
@@ -203,7 +205,7 @@ class Replay:
             self._screen.emit({**line, "left": why_left})
             return
         age = (now_ms - first_ms(opened, prospect)) / 1000
-        old = f", {spoken(age)} old" if age > self._consumer.settings.ttl_window_seconds else ""
+        old = f", {spoken(age)} old" if age > self._consumer.window_seconds else ""
         what = foretell(prospect) if why_left is None else f"is left, it {why_left}{other_fates(prospect)}"
         self._screen.say(f"{name_of(prospect)}{old}: {what}")
 

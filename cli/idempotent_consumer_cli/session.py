@@ -64,5 +64,9 @@ class Session:
         return self.client("sts")
 
     @cached_property
+    def step_functions(self) -> Any:
+        return self.client("stepfunctions")
+
+    @cached_property
     def sqs(self) -> Any:
         return self.client("sqs")

@@ -5,13 +5,15 @@ locals {
       consumer    = ["IdempotentConsumer", "Consumer", var.consumer_name]
       dead_letter = ["AWS/SQS", "QueueName", var.dead_letter_queue_name]
       intake      = ["AWS/SQS", "QueueName", var.queue_name]
-      ledger      = ["AWS/DynamoDB", "TableName", var.ledger_table_name]
       worker      = ["AWS/Lambda", "FunctionName", var.function_name]
     },
-    var.operation == null ? {
-      business = ["AWS/DynamoDB", "TableName", var.business_table_name]
-      pipeline = ["IdempotentConsumer", "Consumer", var.consumer_name]
-    } : { operation = ["IdempotentConsumer", "Consumer", var.consumer_name] },
+    { (local.kind) = ["IdempotentConsumer", "Consumer", var.consumer_name] },
+    { for kind in [local.kind] : "business" => ["AWS/DynamoDB", "TableName", var.business_table_name] if kind == "pipeline" },
+    { (local.kind == "workflow" ? "claims" : "ledger") = ["AWS/DynamoDB", "TableName", var.ledger_table_name] },
+    { for workflow in var.workflow[*] : "executions" => ["AWS/States", "StateMachineArn", workflow.state_machine_arn] },
+    { for workflow in var.workflow[*] : "failures" => ["AWS/Events", "RuleName", workflow.failures_rule_name] },
+    { for name in flatten(var.workflow[*].guard_function_names) : "guard" => ["AWS/Lambda", "FunctionName", name] },
+    { for name in flatten(var.workflow[*].guard_function_names) : "guarded" => ["IdempotentConsumer", "Consumer", var.consumer_name] },
     { for name in var.reconciler_function_names : "pending" => ["IdempotentConsumer", "Consumer", var.consumer_name] },
     { for name in var.reconciler_function_names : "reconciler" => ["AWS/Lambda", "FunctionName", name] },
     { for arn in var.topic_arns : "topic" => ["AWS/SNS", "TopicName", split(":", arn)[5]] },
@@ -27,26 +29,6 @@ locals {
       lines = [for line in widget.lines : line if contains(keys(local.sources), line[1])]
     }
   ] : widget if length(widget.lines) > 0]
-
-  legend = var.operation == null ? local.pipeline_legend : local.operation_legend
-
-  pipeline_legend = <<-EOT
-    ## ${var.consumer_name}
-    The first two rows are what became of events, those below are AWS's own figures.
-
-    **Normal:** *applied* follows the traffic. *Duplicates*, *resumed*, *superseded* and *ignored* events changed nothing. *Retries* after a throttle or a deployment pass by themselves.
-
-    **Trouble:** *rejected* and *conflicts* wait in the dead-letter queue, with their reason. *Misconfigured*: a right, a table or a topic is missing. *Stale*: committed, and nobody was told. An *age* that only grows.
-  EOT
-
-  operation_legend = <<-EOT
-    ## ${var.consumer_name}
-    The first two rows are what became of events, those below are AWS's own figures.
-
-    **Normal:** *completed* follows the traffic, and *claimed*, the attempts, is a little above it. *Duplicates* and *ignored* events changed nothing. *Retries* after a refusal, a throttle or a deployment pass by themselves. *Stale*, now and then: an attempt ended without an answer.
-
-    **Trouble:** *rejected*, *conflicts* and *failed* wait in the dead-letter queue, with their reason; their effect was not applied. *Unknown*: it may have been applied, and a person has to look. *Misconfigured*: a right, a table or a secret is missing. An *age* that only grows.
-  EOT
 }
 
 resource "aws_cloudwatch_dashboard" "consumer" {
@@ -55,7 +37,7 @@ resource "aws_cloudwatch_dashboard" "consumer" {
   dashboard_name = var.consumer_name
   dashboard_body = jsonencode({
     widgets = concat(
-      [{ type = "text", x = 0, y = 0, width = 24, height = 5, properties = { markdown = local.legend } }],
+      [{ type = "text", x = 0, y = 0, width = 24, height = 5, properties = { markdown = local.legends[local.kind] } }],
       # Three in a row.
       [for n, widget in local.widgets : {
         type   = "metric"

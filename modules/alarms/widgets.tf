@@ -5,15 +5,20 @@ locals {
     { title = "Settled events: all of these are normal, duplicates too", lines = [
       ["applied", "pipeline", "Applied", "Sum", "left"],
       ["resumed", "pipeline", "Resumed", "Sum", "left"],
+      ["started", "workflow", "Started", "Sum", "left"],
       ["claimed", "operation", "Claimed", "Sum", "left"],
+      ["claimed", "guarded", "Claimed", "Sum", "left"],
       ["completed", "operation", "Completed", "Sum", "left"],
       ["duplicates", "consumer", "Duplicates", "Sum", "left"],
       ["superseded", "pipeline", "Superseded", "Sum", "left"],
+      ["skipped", "guarded", "Skipped", "Sum", "left"],
       ["ignored", "consumer", "Ignored", "Sum", "left"],
     ] },
     { title = "Dead-lettered events: each one is trouble", lines = [
       ["rejected", "consumer", "Rejected", "Sum", "left"],
-      ["conflicts", "consumer", "Conflicts", "Sum", "left"],
+      ["conflicts", "pipeline", "Conflicts", "Sum", "left"],
+      ["conflicts", "operation", "Conflicts", "Sum", "left"],
+      ["conflicts", "guarded", "Conflicts", "Sum", "left"],
       ["failed", "operation", "Failed", "Sum", "left"],
     ] },
     { title = "Uncertain outcomes: stale is settled by the policy, unknown is trouble and waits for a person", lines = [
@@ -23,8 +28,10 @@ locals {
     ] },
     { title = "Events that come back: a bump is normal, a plateau or misconfigured is trouble", lines = [
       ["retries", "consumer", "Retries", "Sum", "left"],
-      ["blocked (FIFO)", "consumer", "Blocked", "Sum", "left"],
+      ["blocked (FIFO)", "pipeline", "Blocked", "Sum", "left"],
+      ["blocked (FIFO)", "operation", "Blocked", "Sum", "left"],
       ["misconfigured", "consumer", "Misconfigured", "Sum", "left"],
+      ["replayed", "workflow", "Replayed", "Sum", "left"],
     ] },
     { title = "Event age, sent to done (milliseconds): growing is trouble", lines = [
       ["half are younger", "consumer", "EventAge", "p50", "left"],
@@ -44,6 +51,19 @@ locals {
   ]
 
   aws_widgets = [
+    { title = "Executions: succeeded ones are normal, skipped ones among them; all other ends are trouble", lines = [
+      ["started", "executions", "ExecutionsStarted", "Sum", "left"],
+      ["succeeded", "executions", "ExecutionsSucceeded", "Sum", "left"],
+      ["failed", "executions", "ExecutionsFailed", "Sum", "left"],
+      ["aborted", "executions", "ExecutionsAborted", "Sum", "left"],
+      ["timed out", "executions", "ExecutionsTimedOut", "Sum", "left"],
+      ["without a letter", "failures", "FailedInvocations", "Sum", "left"],
+    ] },
+    { title = "Time of an execution (milliseconds): growing, or throttled, is trouble", lines = [
+      ["half are shorter", "executions", "ExecutionTime", "p50", "left"],
+      ["longest", "executions", "ExecutionTime", "Maximum", "left"],
+      ["throttled", "executions", "ExecutionThrottled", "Sum", "right"],
+    ] },
     { title = "Queue: a wave is normal, a growing age is trouble", lines = [
       ["waiting", "intake", "ApproximateNumberOfMessagesVisible", "Maximum", "left"],
       ["in work", "intake", "ApproximateNumberOfMessagesNotVisible", "Maximum", "left"],
@@ -58,12 +78,16 @@ locals {
       ["errors", "worker", "Errors", "Sum", "left"],
       ["throttles", "worker", "Throttles", "Sum", "left"],
       ["broken loops", "worker", "RecursiveInvocationsDropped", "Sum", "left"],
+      ["guard: calls", "guard", "Invocations", "Sum", "left"],
+      ["guard: errors", "guard", "Errors", "Sum", "left"],
+      ["guard: throttles", "guard", "Throttles", "Sum", "left"],
       ["reconciler: runs", "reconciler", "Invocations", "Sum", "left"],
       ["reconciler: errors", "reconciler", "Errors", "Sum", "left"],
     ] },
     { title = "Duration (milliseconds): near the timeout is trouble", lines = [
       ["half are shorter", "worker", "Duration", "p50", "left"],
       ["longest", "worker", "Duration", "Maximum", "left"],
+      ["guard: longest", "guard", "Duration", "Maximum", "left"],
       ["reconciler: longest", "reconciler", "Duration", "Maximum", "left"],
       ["calls at a time", "worker", "ConcurrentExecutions", "Maximum", "right"],
     ] },
@@ -74,6 +98,9 @@ locals {
       ["business: throttled reads", "business", "ReadThrottleEvents", "Sum", "left"],
       ["business: throttled writes", "business", "WriteThrottleEvents", "Sum", "left"],
       ["business: conflicts", "business", "TransactionConflict", "Sum", "left"],
+      ["claims: throttled reads", "claims", "ReadThrottleEvents", "Sum", "left"],
+      ["claims: throttled writes", "claims", "WriteThrottleEvents", "Sum", "left"],
+      ["claims: refused, as of duplicates", "claims", "ConditionalCheckFailedRequests", "Sum", "left"],
     ] },
     { title = "Topic: failed deliveries are trouble of a subscriber", lines = [
       ["published", "topic", "NumberOfMessagesPublished", "Sum", "left"],

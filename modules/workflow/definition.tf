@@ -21,6 +21,20 @@ locals {
     TableName = aws_dynamodb_table.idempotency.name
   }
 
+  # What tells of an execution in its row. The effect has begun: the row may have been released meanwhile, or have
+  # expired under a long fragment. What is known of the effect is recorded all the same, unless another has the key.
+  record = {
+    condition = "attribute_not_exists(pk) OR #owner = :owner"
+    sets      = "#owner = :owner, messageId = :message_id, fingerprint = :fingerprint, expiresAt = :expires"
+    values = {
+      ":expires"     = local.expires_at
+      ":fingerprint" = { S = "{% ${local.given}.fingerprint %}" }
+      ":message_id"  = { S = "{% ${local.given}.messageId %}" }
+      ":now"         = local.now_ms
+      ":owner"       = { S = local.owner }
+    }
+  }
+
   # A letter comes back by way of a replay. What it asks for must not end as skipped unless it is done.
   is_letter = "$exists(${local.given}.attributes.dead_letter_key)"
 
@@ -54,7 +68,7 @@ locals {
           { Condition = "{% $states.input.proceed %}", Next = "Effect" },
           { Condition = "{% $states.input.reason = 'gone' %}", Next = "Guard" },
           { Condition = "{% $states.input.reason = 'conflict' %}", Next = "Conflict" },
-          { Condition = "{% ${local.is_letter} and $states.input.status != 'COMPLETED' %}", Next = "Claim kept" },
+          { Condition = "{% ${local.is_letter} and $not($states.input.status = 'COMPLETED') %}", Next = "Claim kept" },
         ]
         Default = "Skipped"
       }

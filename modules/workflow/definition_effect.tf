@@ -18,10 +18,14 @@ locals {
 
   effect_states = {
     function = merge(local.effect_outcome, {
-      Type           = "Task"
-      QueryLanguage  = "JSONata"
-      Resource       = "arn:${data.aws_partition.current.partition}:states:::lambda:invoke"
-      Arguments      = { FunctionName = try(var.effect.function.arn, null), Payload = "{% ${local.given} %}" }
+      Type          = "Task"
+      QueryLanguage = "JSONata"
+      Resource      = "arn:${data.aws_partition.current.partition}:states:::lambda:invoke"
+      # A redrive of a stopped execution begins with this state, past the guard.
+      Arguments = {
+        FunctionName = "{% $states.context.Execution.RedriveCount > 0 ? $error('redriven in the effect') : '${try(var.effect.function.arn, "")}' %}"
+        Payload      = "{% ${local.given} %}"
+      }
       Output         = "{% $states.result.Payload %}"
       TimeoutSeconds = var.effect.timeout_seconds
       Retry          = [for errors in [local.not_applied_errors] : merge(local.call_retry, { ErrorEquals = errors, MaxAttempts = var.effect.max_attempts - 1 }) if length(errors) > 0]
@@ -52,17 +56,13 @@ locals {
       QueryLanguage = "JSONata"
       Resource      = "arn:${data.aws_partition.current.partition}:states:::dynamodb:updateItem"
       Arguments = merge(local.row, {
-        ConditionExpression      = "#owner = :owner AND #status IN (:in_progress, :completed)"
-        UpdateExpression         = "SET #status = :completed, completedAt = :now, expiresAt = :expires, #result = :result"
-        ExpressionAttributeNames = { "#owner" = "owner", "#result" = "result", "#status" = "status" }
-        ExpressionAttributeValues = {
-          ":completed"   = { S = "COMPLETED" }
-          ":expires"     = local.expires_at
-          ":in_progress" = { S = "IN_PROGRESS" }
-          ":now"         = local.now_ms
-          ":owner"       = { S = local.owner }
-          ":result"      = "{% ${local.recorded} %}"
-        }
+        ConditionExpression      = local.record.condition
+        UpdateExpression         = "SET #status = :completed, completedAt = :now, #result = :result, ${local.record.sets} REMOVE #detail, #reason, releasedAt"
+        ExpressionAttributeNames = { "#detail" = "detail", "#owner" = "owner", "#reason" = "reason", "#result" = "result", "#status" = "status" }
+        ExpressionAttributeValues = merge(local.record.values, {
+          ":completed" = { S = "COMPLETED" }
+          ":result"    = "{% ${local.recorded} %}"
+        })
       })
       Output         = "{% $merge([{'status': 'completed', 'idempotencyKey': {'pk': ${local.given}.key, 'sk': '${var.namespace}'}}, ${local.is_recordable} ? {'result': $states.input} : {}]) %}"
       TimeoutSeconds = 60

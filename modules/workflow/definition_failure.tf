@@ -2,7 +2,7 @@
 locals {
   # Why an execution fails: [reason, detail, what is done first].
   failures = {
-    "Claim kept"           = ["claim-kept", "An earlier execution may have run the effect: release the key, or drop this message.", "Dead letter"]
+    "Claim kept"           = ["claim-kept", "An earlier execution may have run the effect: release the key, or drop this message.", "Extend claim"]
     "Conflict"             = ["id-reused", "The key is claimed for other content.", "Dead letter"]
     "Guard failed"         = ["guard-failed", local.detail, "Release"]
     "Not applied"          = ["not-applied", local.detail, "Release"]
@@ -45,17 +45,14 @@ locals {
       QueryLanguage = "JSONata"
       Resource      = "arn:${data.aws_partition.current.partition}:states:::dynamodb:updateItem"
       Arguments = merge(local.row, {
-        ConditionExpression      = "#owner = :owner AND #status = :in_progress"
-        UpdateExpression         = "SET parkedAt = :now, expiresAt = :expires, #reason = :reason, #detail = :detail"
+        ConditionExpression      = local.record.condition
+        UpdateExpression         = "SET #status = :in_progress, parkedAt = :now, #reason = :reason, #detail = :detail, ${local.record.sets} REMOVE releasedAt"
         ExpressionAttributeNames = { "#detail" = "detail", "#owner" = "owner", "#reason" = "reason", "#status" = "status" }
-        ExpressionAttributeValues = {
+        ExpressionAttributeValues = merge(local.record.values, {
           ":detail"      = { S = "{% $states.input.detail %}" }
-          ":expires"     = local.expires_at
           ":in_progress" = { S = "IN_PROGRESS" }
-          ":now"         = local.now_ms
-          ":owner"       = { S = local.owner }
           ":reason"      = { S = "{% $states.input.reason %}" }
-        }
+        })
       })
       Output         = "{% $states.input %}"
       TimeoutSeconds = 60
@@ -64,20 +61,33 @@ locals {
       Next           = "Dead letter"
     }
 
-    # Ten attributes are SQS's limit. The key comes first: of a message that is known by its id only, it alone tells which it was.
+    # Whoever has it: a claim that nobody has decided on must not expire before this letter does.
+    "Extend claim" = {
+      Type          = "Task"
+      QueryLanguage = "JSONata"
+      Resource      = "arn:${data.aws_partition.current.partition}:states:::dynamodb:updateItem"
+      Arguments = merge(local.row, {
+        ConditionExpression       = "attribute_exists(pk)"
+        UpdateExpression          = "SET expiresAt = :expires"
+        ExpressionAttributeValues = { ":expires" = local.expires_at }
+      })
+      Output         = "{% $states.input %}"
+      TimeoutSeconds = 60
+      Retry          = local.write_retry
+      Catch          = [{ ErrorEquals = ["States.ALL"], Next = "Dead letter", Output = "{% $states.input %}" }]
+      Next           = "Dead letter"
+    }
+
+    # Ten attributes are SQS's limit, and four are ours. A producer's seven go into the body, in the form that failures.tf
+    # sends.
     "Dead letter" = {
       Type          = "Task"
       QueryLanguage = "JSONata"
       Resource      = "arn:${data.aws_partition.current.partition}:states:::sqs:sendMessage"
       Arguments = {
-        MessageBody = "{% ${local.given}.body %}"
-        QueueUrl    = module.queue.dead_letter_queue_url
-        MessageAttributes = "{% (${join("; ", [
-          "$text := function($value) { {'DataType': 'String', 'StringValue': $value} }",
-          "$producers := $spread($sift(${local.given}.attributes, function($value, $name) { $not($name in ['dead_letter_key', 'dead_letter_reason', 'dead_letter_execution', 'dead_letter_detail']) }))",
-          "$all := $append($append([{'dead_letter_key': $text(${local.given}.key)}], $producers[[0..8]]), [{'dead_letter_reason': $text($states.input.reason)}, {'dead_letter_execution': $text($states.context.Execution.Id)}, {'dead_letter_detail': $text($states.input.detail)}])",
-          "$merge($all[[0..9]])",
-        ])}) %}"
+        MessageBody       = "{% ${local.is_full} ? $string({'source': 'aws.states', 'detail': {'executionArn': $states.context.Execution.Id, 'stateMachineArn': $states.context.StateMachine.Id, 'status': 'FAILED', 'error': 'IdempotentConsumer.' & $states.input.reason, 'input': $string({'key': ${local.given}.key, 'body': ${local.given}.body, 'attributes': ${local.producers}})}}) : ${local.given}.body %}"
+        MessageAttributes = "{% ${local.letter_attributes} %}"
+        QueueUrl          = module.queue.dead_letter_queue_url
       }
       Output         = "{% $states.input %}"
       TimeoutSeconds = 60
@@ -85,11 +95,28 @@ locals {
       Next           = "Failed"
     }
 
+    # No text of the error's: it may quote a body, and goes to the log and to EventBridge. The letter has it.
     Failed = {
       Type          = "Fail"
       QueryLanguage = "JSONata"
       Error         = "{% 'IdempotentConsumer.' & $states.input.reason %}"
-      Cause         = "{% $states.input.detail %}"
+      Cause         = "The message is in the dead-letter queue, and dead_letter_detail says more."
     }
   })
+
+  producers = "$sift(${local.given}.attributes, function($value, $name) { $not($name in ['dead_letter_key', 'dead_letter_reason', 'dead_letter_execution', 'dead_letter_detail']) })"
+
+  is_full = "$count($keys(${local.producers})) > 6"
+
+  # The key as SQS takes it: a business key is read from the body again.
+  letter_key = "$replace(${local.given}.key, /[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\ufffe\\uffff]/, '?')"
+
+  letter_attributes = "$merge([${local.is_full} ? {} : ${local.producers}, {${join(", ", [
+    for name, value in {
+      dead_letter_detail    = "$states.input.detail"
+      dead_letter_execution = "$states.context.Execution.Id"
+      dead_letter_key       = local.letter_key
+      dead_letter_reason    = "$states.input.reason"
+    } : "'${name}': {'DataType': 'String', 'StringValue': ${value}}"
+  ])}}])"
 }

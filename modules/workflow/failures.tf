@@ -13,7 +13,7 @@ resource "aws_cloudwatch_event_rule" "failure" {
       stateMachineArn = [aws_sfn_state_machine.workflow.arn]
       "$or" = [
         { status = ["ABORTED", "TIMED_OUT"] },
-        { status = ["FAILED"], error = [null, { anything-but = { prefix = "IdempotentConsumer." } }] },
+        { status = ["FAILED"], error = [null, { exists = false }, { anything-but = { prefix = "IdempotentConsumer." } }] },
       ]
     }
   })

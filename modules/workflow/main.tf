@@ -110,5 +110,5 @@ resource "aws_sfn_state_machine" "workflow" {
   }
 
   # Step Functions tries the role's rights when it makes the state machine.
-  depends_on = [aws_iam_role_policy.workflow]
+  depends_on = [aws_iam_role_policy.effect, aws_iam_role_policy.workflow]
 }

@@ -1,93 +1,93 @@
-variable "name" { type = string }
 variable "batch_size" {
-  default = 10
-  type    = number
+  default     = 10
+  description = "Messages in one call of the starter, 1 to 10000. More than 10 needs function.batching_window_seconds of 1 or more. A larger batch costs fewer calls. Allow about 10 ms of function.timeout_seconds for each: a batch that does not fit comes back in part, and that uses up receives."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition     = floor(var.batch_size) == var.batch_size && var.batch_size >= 1 && var.batch_size <= 10000
+    error_message = "batch_size is ${var.batch_size}, but must be a whole number from 1 to 10000."
+  }
+
+  validation {
+    condition     = var.batch_size <= 10 || try(var.function.batching_window_seconds >= 1, false)
+    error_message = "batch_size is ${var.batch_size} and function.batching_window_seconds is ${jsonencode(var.function.batching_window_seconds)}: a batch of more than 10 needs a batching window of at least 1 second."
+  }
+
+  # Five executions are started at a time, each in some 30 ms. The last 9 seconds are kept back: a call to AWS may take 7.
+  validation {
+    condition     = var.batch_size * 10 <= (var.function.timeout_seconds - 9) * 1000
+    error_message = "batch_size is ${var.batch_size} and function.timeout_seconds is ${var.function.timeout_seconds}: at 10 ms for each message, with 9 seconds kept back, the timeout must be at least ${ceil(var.batch_size / 100 + 9)} seconds, or messages come back unprocessed and reach the dead-letter queue."
+  }
 }
-variable "namespace" {
-  default = "ingestion"
-  type    = string
-}
-variable "guard" {
-  default = "function"
-  type    = string
-}
-variable "return_results" {
-  default = false
-  type    = bool
-}
-variable "retention_seconds" {
-  default = null
-  type    = number
-}
+
 variable "deletion_protection" {
-  default = true
-  type    = bool
+  default     = true
+  description = "Whether DynamoDB refuses to delete the idempotency table. Set it to false and apply before you destroy it. A lost table means that the effects of all messages still in a queue are repeated."
+  nullable    = false
+  type        = bool
 }
-variable "log_retention_days" {
-  default = 30
-  type    = number
-}
-variable "tags" {
-  default = {}
-  type    = map(string)
-}
+
 variable "encryption" {
-  default = {}
-  type    = object({ kms_key_arn = optional(string) })
-}
-variable "effect" {
+  default     = {}
+  description = "Encryption at rest. kms_key_arn is the ARN of a KMS key of your own for the queues, table, log groups and the functions' environments; null uses the keys that AWS manages. The key's policy must let logs.<region>.amazonaws.com use it, events.amazonaws.com (it sends failed executions to the dead-letter queue), and each producer's service (sns, events or s3.amazonaws.com: kms:Decrypt, kms:GenerateDataKey), else the apply fails or messages vanish on their way to a queue."
+  nullable    = false
+
   type = object({
-    fragment           = optional(string)
-    function           = optional(object({ arn = string }))
-    max_attempts       = optional(number, 6)
-    not_applied_errors = optional(list(string))
-    policy_documents   = optional(list(string), [])
-    timeout_seconds    = optional(number, 900)
+    kms_key_arn = optional(string)
   })
+
+  validation {
+    condition     = var.encryption.kms_key_arn == null ? true : !can(regex("(^|:)alias/", var.encryption.kms_key_arn))
+    error_message = "encryption.kms_key_arn is ${jsonencode(var.encryption.kms_key_arn)}, an alias: a role's rights hold for a key, not for an alias, and the alias/aws/… keys cannot be opened to SNS, EventBridge or S3. Give the key's ARN."
+  }
+
+  validation {
+    condition     = var.encryption.kms_key_arn == null ? true : can(regex("^arn:[a-z0-9-]+:kms:[a-z0-9-]+:[0-9]{12}:(key/[A-Za-z0-9-]+|alias/.*)$|^alias/", var.encryption.kms_key_arn))
+    error_message = "encryption.kms_key_arn is ${jsonencode(var.encryption.kms_key_arn)}, but must be the ARN of a KMS key: arn:<partition>:kms:<region>:<account>:key/<id>."
+  }
 }
-variable "event" {
-  default = {}
-  type = object({
-    envelope    = optional(string, "raw")
-    fingerprint = optional(string)
-    id          = optional(string)
-  })
+
+variable "log_retention_days" {
+  default     = 30
+  description = "Days that the logs of the functions and the state machine are kept, one of CloudWatch's values (1, 3, 5, 7, 14, 30, …, 3653); 0 keeps them for ever. Older lines are deleted."
+  nullable    = false
+  type        = number
+
+  validation {
+    condition = contains(
+      [0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653],
+      var.log_retention_days
+    )
+    error_message = "log_retention_days is ${var.log_retention_days}, but CloudWatch takes 0 (for ever), 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653."
+  }
 }
-variable "function" {
-  default = {}
-  type = object({
-    architecture            = optional(string, "arm64")
-    batching_window_seconds = optional(number)
-    enabled                 = optional(bool, true)
-    environment             = optional(map(string), {})
-    maximum_concurrency     = optional(number)
-    memory_mb               = optional(number, 512)
-    permissions_boundary    = optional(string)
-    reserved_concurrency    = optional(number)
-    runtime                 = optional(string, "python3.13")
-    timeout_seconds         = optional(number, 30)
-    vpc                     = optional(object({ security_group_ids = list(string), subnet_ids = list(string) }))
-  })
+
+variable "name" {
+  description = "Name of the workflow: 1 to 50 letters, digits, - and _. The queues, table, state machine, functions, roles, rule, alarms and dashboard are named after it; another name makes new, empty ones. Roles are global: two consumers or workflows of an account need two names, in different Regions too."
+  nullable    = false
+  type        = string
+
+  # 64 characters is Lambda's and IAM's limit, 80 that of SQS. The rest is room for names to come.
+  validation {
+    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,49}$", var.name))
+    error_message = "name is ${jsonencode(var.name)}, but must be 1 to 50 letters, digits, - and _, beginning with a letter or digit: names such as ${var.name}-worker and ${var.name}-dlq.fifo must fit Lambda's 64 and SQS's 80 characters."
+  }
 }
-variable "guard_function" {
-  default = {}
-  type = object({
-    memory_mb       = optional(number, 512)
-    timeout_seconds = optional(number, 15)
-  })
-}
-variable "queue" {
-  default = {}
-  type = object({
-    backoff_max_seconds        = optional(number)
-    dead_letter_retention_days = optional(number, 14)
-    max_receive_count          = optional(number, 5)
-    producers = optional(list(object({
-      service        = string
-      source_account = optional(string)
-      source_arn     = string
-    })), [])
-    retention_days             = optional(number, 4)
-    visibility_timeout_seconds = optional(number)
-  })
+
+variable "tags" {
+  default     = {}
+  description = "Tags of everything that is created, at most 50: keys of 1 to 128 characters, values of at most 256. Keys must not begin with aws:, which belongs to AWS."
+  nullable    = false
+  type        = map(string)
+
+  validation {
+    condition     = length(var.tags) <= 50 && alltrue([for key in keys(var.tags) : !startswith(lower(key), "aws:")])
+    error_message = "tags has ${length(var.tags)} keys (${join(", ", keys(var.tags))}), but may have at most 50, and none that begins with aws:."
+  }
+
+  validation {
+    condition     = alltrue([for key, value in var.tags : length(key) >= 1 && length(key) <= 128 && try(length(value) <= 256, true)])
+    error_message = "tags has ${join(", ", [for key, value in var.tags : "${jsonencode(key)} with a value of ${try(length(value), 0)} characters" if length(key) < 1 || length(key) > 128 || try(length(value) > 256, false)])}, but a key has 1 to 128 characters and a value at most 256."
+  }
 }

@@ -53,6 +53,17 @@ _OF_OPERATIONS = {
     "OPERATION_SETTLE_SECONDS": "130",
 }
 
+STATE_MACHINE = f"arn:aws:states:{REGION}:123456789012:stateMachine:orders"
+CLAIMS = "orders-idempotency"
+_OF_WORKFLOWS = {
+    "IDEMPOTENCY_TABLE": CLAIMS,
+    "LEDGER_TABLE": None,
+    "RETENTION_SECONDS": "345600",
+    "STATE_MACHINE_ARN": STATE_MACHINE,
+    "TTL_WINDOW_DAYS": None,
+    "WORKFLOW_NAMESPACE": "ingestion",
+}
+
 _MARK_STATEMENT = (
     'UPDATE "orders-processed-events" SET "status"=? SET "sent_at"=? SET "ttl"=? SET "message_id"=? '
     'REMOVE "notification" REMOVE "pending_shard" WHERE "event_id"=?'
@@ -118,7 +129,9 @@ class World:
 
     fifo: both queues are FIFO queues. index: the ledger has its index of pending rows. topic: whether it publishes.
     mappings: what the event source mappings of the queue say. settings: changes of the function's environment, None
-    takes a variable out. operation: it is an operation, with this policy for uncertain outcomes.
+    takes a variable out. operation: it is an operation, with this policy for uncertain outcomes. workflow: it is a
+    workflow, with this path to its business key; blank for the message's own id. executions: of it, by ARN, as Step
+    Functions describes them.
     """
 
     now_ms: int
@@ -129,6 +142,8 @@ class World:
     topic_region: str = REGION
     handler: str = "idempotent_consumer.handler.handler"
     operation: str | None = None
+    workflow: str | None = None
+    executions: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: Mapping[str, str | None] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     functions: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -146,11 +161,15 @@ class World:
         self.queue_url, self.dead_letter_url = self._create_queues()
         self.topic_arn: str | None = None
         self._subscriber_url: str | None = None
-        if self.topic and self.operation is None:
+        is_pipeline = self.operation is None and self.workflow is None
+        if self.topic and is_pipeline:
             self.topic_arn, self._subscriber_url = self._create_topic()
         self.deploy()
-        self._create_ledger()
-        if self.operation is None:
+        if self.workflow is None:
+            self._create_ledger()
+        else:
+            self._create_claims()
+        if is_pipeline:
             self._create_business_table()
         self.set_mapping("Enabled")
 
@@ -166,9 +185,11 @@ class World:
         }
 
     def environment(self, **changes: str | None) -> dict[str, str]:
-        kind = _OF_PIPELINES if self.operation is None else {**_OF_OPERATIONS, "OPERATION_UNCERTAIN": self.operation}
+        kind: dict[str, str | None] = {}
+        if self.workflow is not None:
+            kind = {**_OF_WORKFLOWS, **({"EVENT_ID": self.workflow} if self.workflow else {})}
         values: dict[str, str | None] = {
-            **kind,
+            **(_OF_PIPELINES if self.operation is None else {**_OF_OPERATIONS, "OPERATION_UNCERTAIN": self.operation}),
             "BACKOFF_MAX_SECONDS": "900",
             "CONSUMER_NAME": NAME,
             "DEAD_LETTER_QUEUE_URL": self.dead_letter_url,
@@ -178,6 +199,7 @@ class World:
             "TOPIC_ARN": self.topic_arn,
             "TTL_WINDOW_DAYS": "30",
             "VISIBILITY_TIMEOUT_SECONDS": str(VISIBILITY_SECONDS),
+            **kind,
             **self.settings,
             **changes,
         }
@@ -387,6 +409,19 @@ class World:
     def _play_ListEventSourceMappings(self, request: Mapping[str, Any]) -> Any:
         return {"EventSourceMappings": self.mappings}
 
+    def _play_DescribeExecution(self, request: Mapping[str, Any]) -> Any:
+        with suppress(KeyError):
+            return self.executions[request["executionArn"]]
+        raise client_error("ExecutionDoesNotExist", "DescribeExecution")
+
+    def _play_ListExecutions(self, request: Mapping[str, Any]) -> Any:
+        assert request["stateMachineArn"] == STATE_MACHINE
+        found = [each for each in self.executions.values() if each["status"] == request["statusFilter"]]
+        found.sort(key=lambda each: each["startDate"], reverse=True)
+        start, size = int(request.get("nextToken", 0)), request["maxResults"]
+        more = {"nextToken": str(start + size)} if len(found) > start + size else {}
+        return {"executions": found[start : start + size], **more}
+
     def _play_BatchExecuteStatement(self, request: Mapping[str, Any]) -> Any:
         assert 1 <= len(request["Statements"]) <= 25
         return {"Responses": [self._mark_one(statement) for statement in request["Statements"]]}
@@ -449,6 +484,14 @@ class World:
             KeySchema=[{"AttributeName": "event_id", "KeyType": "HASH"}],
             BillingMode="PAY_PER_REQUEST",
             **({"GlobalSecondaryIndexes": [index]} if self.index else {}),
+        )
+
+    def _create_claims(self) -> None:
+        self.dynamodb.create_table(
+            TableName=CLAIMS,
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            BillingMode="PAY_PER_REQUEST",
         )
 
     def _create_business_table(self) -> None:

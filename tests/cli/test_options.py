@@ -10,7 +10,7 @@ import pytest
 from idempotent_consumer_cli import main as program
 from tests.cli.support import World, run_command_line
 
-COMMANDS = ("status", "inspect", "replay", "pending", "resolve", "reconcile", "verify", "drop")
+COMMANDS = ("status", "inspect", "replay", "pending", "resolve", "release", "reconcile", "verify", "drop")
 
 
 def test_the_help_lists_the_commands_in_the_order_in_which_they_are_needed() -> None:

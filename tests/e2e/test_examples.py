@@ -16,10 +16,11 @@ from local.payment_server import PaymentServer
 from local.terraform import CHECKOUT
 from local.waiting import wait_for
 from local.watching import Queue, attribute
-from tests.e2e.examples import CONSUMERS, Examples, Rows, apply_examples, build_example, consumer, empty
+from tests.e2e.examples import CONSUMERS, Examples, Rows, apply_examples, build_example, consumer, empty, zip_example
 from tests.e2e.operations import Operation
 from tests.e2e.pipeline import Pipeline, attributes, now_ms
 from tests.e2e.test_terraform import ALARM
+from tests.e2e.workflows import Workflow
 
 # No JSON: it goes to the dead-letter queue, whatever the example.
 WARM_UP = "warm-up"
@@ -53,6 +54,7 @@ def examples(
     folder = tmp_path_factory.mktemp("examples")
     variables = {
         "function_environment": {"AWS_ENDPOINT_URL": faults.endpoint},
+        "ingestion_package": str(zip_example("ingestion", folder)),
         "payments_package": str(build_example("payments", folder)),
         "provider_url": payment_server.endpoint,
         "stock_package": str(build_example("stock", folder)),
@@ -75,7 +77,8 @@ def consumers(emulator: Emulator, examples: Examples) -> dict[str, Pipeline]:
 @pytest.fixture(scope="session")
 def destroyed(examples: Examples, consumers: dict[str, Pipeline], bucket: str, emulator: Emulator) -> Examples:
     """The examples after terraform destroy."""
-    empty(emulator, bucket)
+    for name in (bucket, examples.outputs["ingestion"]["bucket_name"]):
+        empty(emulator, name)
     examples.root.destroy()
     return examples
 
@@ -432,6 +435,35 @@ def test_payments_charges_an_order_once_and_dead_letters_what_is_refused(
     assert attribute(letter, "dead_letter_reason") == "charge-refused"
 
 
+# --- ingestion
+
+
+def test_ingestion_counts_a_document_once_although_s3_tells_of_it_twice(emulator: Emulator, examples: Examples) -> None:
+    outputs, executions = examples.outputs["ingestion"], emulator.client("stepfunctions")
+    words = Rows(emulator, outputs["words_table_name"])
+    workflow = Workflow(emulator, outputs["ingestion"], words.table)
+    emulator.client("s3").put_object(Bucket=outputs["bucket_name"], Key="in/ä b+c.txt", Body=b"so once is once")
+    wait(lambda: words.get(word="is"), "the document is ingested")
+    (told,) = wait(
+        lambda: executions.list_executions(
+            stateMachineArn=outputs["ingestion"]["state_machine_arn"], statusFilter="SUCCEEDED"
+        )["executions"],
+        "its execution has ended",
+    )
+    given = json.loads(executions.describe_execution(executionArn=told["executionArn"])["input"])
+    again = workflow.run(given["key"], given["body"])
+
+    assert given["event"]["s3"]["object"]["key"] == "in/ä b+c.txt"
+    assert again.result == {
+        "status": "skipped",
+        "reason": "duplicate",
+        "idempotencyKey": {"pk": given["key"], "sk": "ingestion"},
+        "result": {"words": 4},
+    }
+    assert {row["word"]: row["times"] for row in words.with_()} == {"so": 1, "once": 2, "is": 1}
+    assert workflow.dead_letters.depth().is_empty
+
+
 # --- webhook
 
 
@@ -483,6 +515,7 @@ def test_destroy_leaves_nothing(destroyed: Examples, emulator: Emulator) -> None
     assert [url for url in queues if "/heard-" not in url] == []
     assert emulator.client("dynamodb").list_tables()["TableNames"] == []
     assert emulator.client("sns").list_topics()["Topics"] == []
+    assert emulator.client("stepfunctions").list_state_machines()["stateMachines"] == []
     assert emulator.client("s3").list_buckets()["Buckets"] == []
     assert emulator.client("secretsmanager").list_secrets()["SecretList"] == []
     assert [bus["Name"] for bus in emulator.client("events").list_event_buses()["EventBuses"]] == ["default"]

@@ -9,6 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "lambda" / "src" / "idempotent_consumer"
+# "Name of a state" = ["reason", …], of the states by which an execution fails.
+STATE_MACHINE = ROOT / "modules" / "workflow"
+GIVEN_BY_STATES = re.compile(r'^ +"[A-Z][a-z ]+" += \["([a-z-]+)", ', re.MULTILINE)
 # Rejected("code" …), Verdict(Outcome.X, "code" …) and the codes that aws.retry_verdict assigns.
 GIVEN = re.compile(r'(?:Rejected\(\s*|Verdict\(\s*Outcome\.[A-Z]+,\s*|\breason = )"([a-z0-9-]+)"')
 NAMED = re.compile(r"^\| `([a-z0-9-]+)` \|", re.MULTILINE)
@@ -34,9 +37,38 @@ def reasons_of_operations() -> Iterator[str]:
                 yield text
 
 
+def reasons_of_guards() -> Iterator[str]:
+    """What the guard answers to whoever may not proceed."""
+    tree = ast.parse((LIBRARY / "workflow_claim.py").read_text(encoding="utf-8"))
+    (function,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "_reason"]
+    for returned in (node for node in ast.walk(function) if isinstance(node, ast.Return)):
+        for node in ast.walk(returned):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch("[a-z]+", node.value):
+                yield node.value
+
+
+def reasons_of_executions() -> Iterator[str]:
+    """What the state machine puts on a dead letter, and fails with."""
+    for source in STATE_MACHINE.glob("definition*.tf"):
+        yield from GIVEN_BY_STATES.findall(source.read_text(encoding="utf-8"))
+
+
+def test_reasons_of_workflows_are_found() -> None:
+    assert sorted(reasons_of_guards()) == ["conflict", "duplicate", "parked"]
+    assert sorted(reasons_of_executions()) == [
+        "claim-kept",
+        "guard-failed",
+        "id-reused",
+        "not-applied",
+        "outcome-not-recorded",
+        "outcome-unknown",
+    ]
+
+
 def test_each_reason_is_explained_once() -> None:
     given = {reason for source in LIBRARY.glob("*.py") for reason in GIVEN.findall(source.read_text(encoding="utf-8"))}
     named = NAMED.findall((ROOT / "docs" / "reasons.md").read_text(encoding="utf-8"))
 
-    assert sorted(named) == sorted(given | set(reasons_of_operations()))
-    assert len(named) == 83
+    given |= {*reasons_of_operations(), *reasons_of_guards(), *reasons_of_executions()}
+    assert sorted(named) == sorted(given)
+    assert len(named) == 92

@@ -126,11 +126,14 @@ def stepfunctions() -> Any:
     module = SimpleNamespace(
         _create_state_machine=create,
         _error_matches=lambda names, error: "States.ALL" in names or error in names,
+        _sfn_jsonata_parse=json.loads,
         _state_machines=machines,
         _update_state_machine=update,
+        jsonata=SimpleNamespace(utils=SimpleNamespace(Utils=SimpleNamespace(NULL_VALUE="null itself"))),
     )
     launch_ministack.keep_tracing(module)
     launch_ministack.leave_uncaught(module)
+    launch_ministack.keep_null(module)
     return module
 
 
@@ -162,3 +165,8 @@ def test_an_error_that_ends_an_execution_is_caught_by_its_name_only(
     stepfunctions: Any, names: list[str], error: str, matches: bool
 ) -> None:
     assert stepfunctions._error_matches(names, error) is matches
+
+
+def test_a_null_that_is_read_from_a_text_is_a_value(stepfunctions: Any) -> None:
+    texts = ("null", "0", '""', "[null]")
+    assert [stepfunctions._sfn_jsonata_parse(text) for text in texts] == ["null itself", 0, "", [None]]

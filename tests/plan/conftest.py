@@ -15,3 +15,9 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 def operations(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """The operations of tests/fixtures/operations: in the shortest form, and with everything set."""
     return plan("tests/fixtures/operations", tmp_path_factory.mktemp("operations"))
+
+
+@pytest.fixture(scope="module")
+def workflow_alarms(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """The workflows of tests/fixtures/workflow_alarms: with each guard, and with all alarms set."""
+    return plan("tests/fixtures/workflow_alarms", tmp_path_factory.mktemp("workflow-alarms"))

@@ -15,8 +15,10 @@ from moto import mock_aws
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.reconciler import ScheduledReconciler
 from idempotent_consumer.settings import ReconcilerSettings
+from idempotent_consumer.workflow_claim import ClaimUnavailable
 from tests.handler.operations import Shop
-from tests.handler.support import Cloud, Context, record
+from tests.handler.support import UPDATE, Cloud, Context, client_error, record
+from tests.handler.workflow_support import Workflow
 from tests.plan.support import Plan
 
 Metric = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -54,6 +56,23 @@ def published_by_operation(
     return dict(metrics_of(line))
 
 
+@pytest.fixture
+def published_by_workflow(
+    workflow_alarms: Plan, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[dict[Metric, str], dict[Metric, str]]:
+    """The metrics of one call of a workflow's starter, and those of two of its guard: one of them is refused."""
+    (name,) = workflow_alarms.values("module.minimal.module.queue.aws_sqs_queue.intake", "name")
+    workflow = Workflow(cloud, monkeypatch, CONSUMER_NAME=name)
+    workflow.deliver(record("m-1", {"id": "o-1"}))
+    workflow.ask(key="o-1")
+    cloud.on(UPDATE, raises=client_error("AccessDeniedException", UPDATE))
+    with pytest.raises(ClaimUnavailable):
+        workflow.ask(key="o-2")
+    starter, *guard = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert len(guard) == 2
+    return dict(metrics_of(starter)), {metric: unit for line in guard for metric, unit in metrics_of(line)}
+
+
 def custom_alarms(planned: Plan) -> dict[str, dict[str, Any]]:
     """The alarms of the shortest block that are on metrics of the code's own."""
     prefix = "module.minimal.module.alarms.aws_cloudwatch_metric_alarm.consumer"
@@ -76,6 +95,16 @@ def test_so_is_each_alarm_of_an_operation(operations: Plan, published_by_operati
     alarms = custom_alarms(operations)
     assert sorted(alarms) == ["conflicts", "failed", "misconfigured", "outcome-unknown", "rejected"]
     assert_published(alarms, published_by_operation)
+
+
+def test_so_is_each_alarm_of_a_workflow_by_the_starter_alone(
+    workflow_alarms: Plan, published_by_workflow: tuple[Mapping[Metric, str], Mapping[Metric, str]]
+) -> None:
+    alarms = custom_alarms(workflow_alarms)
+    assert sorted(alarms) == ["misconfigured", "rejected"]
+    starter, guard = published_by_workflow
+    assert_published(alarms, starter)
+    assert_published({"misconfigured": alarms["misconfigured"]}, guard)
 
 
 def assert_published(alarms: Mapping[str, Mapping[str, Any]], published: Mapping[Metric, str]) -> None:
@@ -123,6 +152,23 @@ def test_the_line_of_an_operation_gives_each_metric_that_its_dashboard_draws(
         "Rejected": "Count",
         "Retries": "Count",
     }
+
+
+def test_the_lines_of_a_workflow_give_each_metric_that_its_dashboard_draws(
+    published_by_workflow: tuple[Mapping[Metric, str], Mapping[Metric, str]],
+) -> None:
+    starter, guard = ({name: unit for (_, name, _), unit in published.items()} for published in published_by_workflow)
+    assert starter == {
+        "Duplicates": "Count",
+        "EventAge": "Milliseconds",
+        "Ignored": "Count",
+        "Misconfigured": "Count",
+        "ReceiveCount": "Count",
+        "Rejected": "Count",
+        "Retries": "Count",
+        "Started": "Count",
+    }
+    assert guard == {"Claimed": "Count", "Conflicts": "Count", "Misconfigured": "Count", "Skipped": "Count"}
 
 
 def metrics_of(line: Mapping[str, Any]) -> Iterator[tuple[Metric, str]]:

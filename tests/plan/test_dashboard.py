@@ -14,6 +14,8 @@ from tests.plan.support import Plan, plan
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html
 # https://docs.aws.amazon.com/sns/latest/dg/sns-monitoring-using-cloudwatch.html
+# https://docs.aws.amazon.com/step-functions/latest/dg/procedure-cw-metrics.html
+# https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-monitoring.html
 PUBLISHED = {
     ("IdempotentConsumer", "Consumer"): {
         "Applied",
@@ -49,6 +51,20 @@ PUBLISHED = {
     ("AWS/DynamoDB", "TableName"): {"ReadThrottleEvents", "TransactionConflict", "WriteThrottleEvents"},
     ("AWS/SNS", "TopicName"): {"NumberOfMessagesPublished", "NumberOfNotificationsFailed"},
 }
+# Where there is a state machine. A claim is conditional, and part of no transaction.
+PUBLISHED_OF_WORKFLOWS = {
+    ("AWS/States", "StateMachineArn"): {
+        "ExecutionThrottled",
+        "ExecutionTime",
+        "ExecutionsAborted",
+        "ExecutionsFailed",
+        "ExecutionsStarted",
+        "ExecutionsSucceeded",
+        "ExecutionsTimedOut",
+    },
+    ("AWS/Events", "RuleName"): {"FailedInvocations"},
+    ("AWS/DynamoDB", "TableName"): {"ConditionalCheckFailedRequests", "ReadThrottleEvents", "WriteThrottleEvents"},
+}
 # What the worker of an operation publishes; the command line counts what it sends back.
 OF_AN_OPERATION = {
     "Blocked",
@@ -67,7 +83,25 @@ OF_AN_OPERATION = {
     "Replayed",
     "Retries",
 }
-VARIANTS = ("all", "no_reconciler", "no_topic", "operation")
+# What the starter of a workflow publishes, and its guard where that is a function.
+OF_A_STARTER = {
+    "Duplicates",
+    "EventAge",
+    "Ignored",
+    "Misconfigured",
+    "ReceiveCount",
+    "Rejected",
+    "Replayed",
+    "Retries",
+    "Started",
+}
+OF_A_GUARD = {"Claimed", "Conflicts", "Skipped"}
+OWN = {
+    "operation": OF_AN_OPERATION,
+    "workflow": OF_A_STARTER | OF_A_GUARD,
+    "workflow_without_function": OF_A_STARTER,
+}
+VARIANTS = ("all", "no_reconciler", "no_topic", "operation", "workflow", "workflow_without_function")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +128,9 @@ def metrics(dashboards: Plan, variant: str, namespace: str) -> set[tuple[str, st
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_metric_is_one_that_the_code_or_aws_publishes(dashboards: Plan, variant: str) -> None:
-    published = PUBLISHED | ({("IdempotentConsumer", "Consumer"): OF_AN_OPERATION} if variant == "operation" else {})
+    published = PUBLISHED | (PUBLISHED_OF_WORKFLOWS if variant.startswith("workflow") else {})
+    if variant in OWN:
+        published |= {("IdempotentConsumer", "Consumer"): OWN[variant]}
     for widget in widgets(dashboards, variant):
         for namespace, metric, dimension, value, drawn in lines(widget):
             assert metric in published[namespace, dimension], metric
@@ -132,6 +168,48 @@ def test_an_operation_has_its_outcomes_first_and_neither_a_topic_nor_a_business_
     ]
 
 
+def test_a_workflow_has_its_executions_between_its_outcomes_and_the_rest(dashboards: Plan) -> None:
+    drawn = [[line[4]["label"] for line in lines(widget)] for widget in widgets(dashboards, "workflow")]
+    assert drawn == [
+        ["started", "claimed", "duplicates", "skipped", "ignored"],
+        ["rejected", "conflicts"],
+        ["retries", "misconfigured", "replayed"],
+        ["half are younger", "95 % are younger", "oldest"],
+        ["average", "most"],
+        ["started", "succeeded", "failed", "aborted", "timed out", "without a letter"],
+        ["half are shorter", "longest", "throttled"],
+        ["waiting", "in work", "age of the oldest (seconds)"],
+        ["dead letters", "age of the oldest (seconds)"],
+        ["calls", "errors", "throttles", "broken loops", "guard: calls", "guard: errors", "guard: throttles"],
+        ["half are shorter", "longest", "guard: longest", "calls at a time"],
+        ["claims: throttled reads", "claims: throttled writes", "claims: refused, as of duplicates"],
+    ]
+
+
+def test_where_step_functions_claims_itself_no_guard_is_drawn(dashboards: Plan) -> None:
+    def drawn(variant: str) -> set[str]:
+        return {line[4]["label"] for widget in widgets(dashboards, variant) for line in lines(widget)}
+
+    of_the_guard = {
+        "claimed",
+        "conflicts",
+        "skipped",
+        *(f"guard: {x}" for x in ("calls", "errors", "longest", "throttles")),
+    }
+    assert drawn("workflow") - drawn("workflow_without_function") == of_the_guard
+
+
+@pytest.mark.parametrize("variant", ["workflow", "workflow_without_function"])
+def test_every_metric_of_a_workflow_is_drawn(dashboards: Plan, variant: str) -> None:
+    assert metrics(dashboards, variant, "IdempotentConsumer") == {(metric, "orders") for metric in OWN[variant]}
+    machine = "arn:aws:states:eu-central-1:111122223333:stateMachine:orders"
+    assert metrics(dashboards, variant, "AWS/States") == {
+        (metric, machine) for metric in PUBLISHED_OF_WORKFLOWS["AWS/States", "StateMachineArn"]
+    }
+    assert metrics(dashboards, variant, "AWS/Events") == {("FailedInvocations", "orders-failures")}
+    assert {of for _, of in metrics(dashboards, variant, "AWS/DynamoDB")} == {"orders-processed-events"}
+
+
 def test_every_metric_of_an_operation_is_drawn(dashboards: Plan) -> None:
     assert metrics(dashboards, "operation", "IdempotentConsumer") == {(metric, "orders") for metric in OF_AN_OPERATION}
     assert {of for _, of in metrics(dashboards, "operation", "AWS/DynamoDB")} == {"orders-processed-events"}
@@ -165,7 +243,7 @@ def test_what_is_not_there_is_not_drawn(dashboards: Plan) -> None:
     ) == {("OldestPendingAge", "orders"), ("Reconciled", "orders"), ("StalePending", "orders")}
     assert {of for _, of in metrics(dashboards, "no_reconciler", "AWS/Lambda")} == {"orders-worker"}
     assert metrics(dashboards, "no_topic", "AWS/SNS") == set()
-    assert [len(widgets(dashboards, variant)) for variant in VARIANTS] == [12, 12, 11, 11]
+    assert [len(widgets(dashboards, variant)) for variant in VARIANTS] == [12, 12, 11, 11, 12, 12]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -213,6 +291,17 @@ def test_for_an_operation_it_says_what_is_normal_and_what_is_trouble_with_effect
     assert all(word in normal for word in ("completed", "claimed", "Duplicates", "ignored", "Retries", "Stale"))
     assert all(word in trouble for word in ("rejected", "conflicts", "failed", "Unknown", "Misconfigured"))
     assert not any(word in normal + trouble for word in ("applied follows", "superseded", "topic", "announced"))
+
+
+@pytest.mark.parametrize("variant", ["workflow", "workflow_without_function"])
+def test_for_a_workflow_it_says_what_is_normal_and_what_is_trouble_with_executions(
+    dashboards: Plan, variant: str
+) -> None:
+    (legend,) = widgets(dashboards, variant, "text")
+    normal, trouble = legend["properties"]["markdown"].split("**Trouble:**")
+    assert all(word in normal for word in ("started", "succeeded", "Duplicates", "skipped", "Ignored", "Retries"))
+    assert all(word in trouble for word in ("rejected", "failed", "Aborted", "timed out", "Misconfigured"))
+    assert not any(word in normal + trouble for word in ("applied follows", "completed", "superseded", "topic"))
 
 
 def test_the_region_is_that_of_the_function(pipeline: Plan) -> None:

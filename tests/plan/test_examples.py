@@ -12,11 +12,12 @@ import pytest
 from local.terraform import CHECKOUT
 from tests.plan.support import Plan, module_source, plan, plan_errors
 
-# For each example, its consumers by the module's name, each with its business table; an operation has none.
+# For each example, its consumers by the module's name, each with its business table; operations and workflows have none.
 EXAMPLES: dict[str, dict[str, str | None]] = {
     "eventbridge": {"parcels": "parcel_scans"},
     "fan-out": {"invoices": "invoice_records", "sales": "sale_records"},
     "fifo": {"accounts": "account_states"},
+    "ingestion": {"ingestion": None},
     "orders": {"orders": "order_records"},
     "payments": {"payments": None},
     "s3-ingest": {"uploads": "uploaded_objects"},
@@ -26,6 +27,7 @@ EXAMPLES: dict[str, dict[str, str | None]] = {
 # What the zips of the examples' own code would be: any file will do for a plan.
 PACKAGE = str(CHECKOUT / "lambda/dist/idempotent-consumer.zip")
 VARIABLES = {
+    "ingestion": {"package": PACKAGE},
     "payments": {"package": PACKAGE, "provider_url": "https://payments.example.com"},
     "stock": {"package": PACKAGE},
     "webhook": {"receiver_url": "https://hooks.example.com/orders"},
@@ -63,6 +65,15 @@ def test_the_examples_create_consumers_and_what_these_are_shown_with(plans: dict
         ],
         "fan-out": ["aws_sns_topic_subscription.invoices"],
         "fifo": subscriber,
+        "ingestion": [
+            "aws_cloudwatch_log_group.ingest",
+            "aws_dynamodb_table.words",
+            "aws_iam_role.ingest",
+            "aws_iam_role_policy.ingest",
+            "aws_lambda_function.ingest",
+            "aws_s3_bucket.documents[0]",
+            "aws_s3_bucket_notification.documents[0]",
+        ],
         "orders": subscriber,
         "payments": [],
         "s3-ingest": ["aws_s3_bucket.uploads", "aws_s3_bucket_notification.uploads"],
@@ -93,8 +104,11 @@ def test_a_consumer_is_named_after_what_it_consumes(plans: dict[str, Plan]) -> N
             expected = {
                 "module.queue.aws_sqs_queue.intake": f"{consumer}{suffix}",
                 "module.queue.aws_sqs_queue.dead_letter": f"{consumer}-dlq{suffix}",
-                "module.tables.aws_dynamodb_table.ledger": f"{consumer}-processed-events",
             }
+            if name == "ingestion":
+                expected["aws_dynamodb_table.idempotency"] = f"{consumer}-idempotency"
+            else:
+                expected["module.tables.aws_dynamodb_table.ledger"] = f"{consumer}-processed-events"
             if business_table is not None:
                 expected["module.tables.aws_dynamodb_table.business[0]"] = business_table
                 expected["aws_sns_topic.notifications[0]"] = f"{consumer}-notifications{suffix}"
@@ -127,6 +141,7 @@ def test_a_subscriber_of_a_fifo_topic_is_fifo(plans: dict[str, Plan]) -> None:
     [
         ("eventbridge", "parcels", "events.amazonaws.com"),
         ("fan-out", "invoices", "sns.amazonaws.com"),
+        ("ingestion", "ingestion", "s3.amazonaws.com"),
         ("s3-ingest", "uploads", "s3.amazonaws.com"),
     ],
 )
@@ -143,6 +158,8 @@ def test_a_queue_takes_messages_before_its_producer_is_told_of_it(plans: dict[st
         resources = plans[name].configuration()["resources"]
         return next(resource["expressions"] for resource in resources if resource["address"] == address)
 
+    documents = target("ingestion", "aws_s3_bucket_notification.documents")["queue"][0]["queue_arn"]["references"]
+    assert documents[0] == "module.ingestion.queue_arn"
     bucket = target("s3-ingest", "aws_s3_bucket_notification.uploads")["queue"][0]["queue_arn"]["references"]
     assert bucket[0] == "module.uploads.queue_arn"
     rule = target("eventbridge", "aws_cloudwatch_event_target.scans")["arn"]["references"]
@@ -184,6 +201,12 @@ def test_the_secret_of_webhook_is_kept_for_a_month_unless_the_example_is_tried(
         for example in (plans["webhook"], trial)
     ]
     assert days == [(30,), (0,)]
+
+
+def test_ingestion_takes_messages_of_s3_or_of_a_producer_s_own(tmp_path: Path) -> None:
+    by_hand = plan("examples/ingestion", tmp_path, VARIABLES["ingestion"] | {"document_source": "sqs"})
+    bucket = [address for address in by_hand.created() if "aws_s3_" in address or "producers" in address]
+    assert bucket == []
 
 
 @pytest.mark.parametrize("example", ["payments", "stock"])

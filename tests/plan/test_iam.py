@@ -1,4 +1,4 @@
-"""The rights of the functions' roles, each with the call that needs it, of the schedule's, and of the producers."""
+"""The rights of the roles, each with the call or state that needs it, and of those who send to the queues."""
 
 from __future__ import annotations
 
@@ -21,11 +21,16 @@ KEY = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567
 SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:payments-token-Ab12Cd"
 PARAMETER = "arn:aws:ssm:eu-central-1:111122223333:parameter/payments/token"
 PENDING_INDEX = "arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events/index/pending"
+GUARD = "arn:aws:lambda:eu-central-1:111122223333:function:orders-guard"
+EFFECT = "arn:aws:lambda:eu-central-1:111122223333:function:charge"
+# What a module makes itself has no ARN yet; further tests look at how such a right is written.
 LOG_GROUP = "(known after apply)"  # with ":*": a policy on a log group names its streams
+CLAIMS = STATE_MACHINE = LOG_GROUP
 ANYTHING = "*"
 
 # What the modules would learn from AWS, and pass on to the roles.
 KNOWN_ARNS = {
+    "function": {"function_arn": GUARD},
     "queue": {"dead_letter_queue_arn": DEAD_LETTER_QUEUE, "queue_arn": QUEUE},
     "tables": {"business_table_arn": BUSINESS, "ledger_table_arn": LEDGER},
 }
@@ -56,6 +61,45 @@ OPERATION = FUNCTION | {
         LEDGER,
     ): "UpdateItem claims, completes, fails and parks; the row it finds comes with its answer",
 }
+STARTER = FUNCTION | {("states:StartExecution", STATE_MACHINE): "StartExecution for each event of a message"}
+# Of functions that nothing but Step Functions calls.
+CALLED_FUNCTION = {right: call for right, call in FUNCTION.items() if not right[0].startswith("sqs:")}
+WORKFLOW_GUARD = CALLED_FUNCTION | {
+    ("dynamodb:UpdateItem", CLAIMS): "UpdateItem claims a key; the row it finds comes with its answer"
+}
+# https://docs.aws.amazon.com/step-functions/latest/dg/cw-logs.html
+# https://docs.aws.amazon.com/step-functions/latest/dg/xray-iam.html
+LOG_DELIVERY = {
+    (f"logs:{action}", ANYTHING): "Step Functions has CloudWatch deliver the log to its group"
+    for action in (
+        "CreateLogDelivery",
+        "DeleteLogDelivery",
+        "DescribeLogGroups",
+        "DescribeResourcePolicies",
+        "GetLogDelivery",
+        "ListLogDeliveries",
+        "PutResourcePolicy",
+        "UpdateLogDelivery",
+    )
+}
+TRACES = {
+    ("xray:GetSamplingRules", ANYTHING): "Step Functions asks which executions are traced",
+    ("xray:GetSamplingTargets", ANYTHING): "Step Functions asks how many executions are traced",
+    ("xray:PutTelemetryRecords", ANYTHING): "Step Functions reports about its tracing",
+    ("xray:PutTraceSegments", ANYTHING): "Step Functions sends the trace",
+}
+STATE_MACHINE_ALONE = (
+    LOG_DELIVERY
+    | TRACES
+    | {
+        ("dynamodb:UpdateItem", CLAIMS): "states Complete, Park and Release",
+        ("sqs:SendMessage", DEAD_LETTER_QUEUE): "state Dead letter",
+    }
+)
+CALL_OF_THE_GUARD = {("lambda:InvokeFunction", GUARD): "state Guard"}
+CALL_OF_THE_EFFECT = {("lambda:InvokeFunction", EFFECT): "state Effect"}
+# The direct state Guard is an UpdateItem, as others are.
+LOOK_UP = {("dynamodb:GetItem", CLAIMS): "state Look up claim"}
 USE_OF_THE_KEY = {
     ("kms:Decrypt", KEY): "reading the queue and the tables, publishing to the topic",
     ("kms:GenerateDataKey", KEY): "sending to the dead-letter queue, publishing to the topic",
@@ -113,13 +157,28 @@ OPERATIONS = {
     "secret": OPERATION | {("secretsmanager:GetSecretValue", SECRET): "GetSecretValue: as GetParameter"},
     "vpc": OPERATION | USE_OF_A_VPC,
 }
+WORKFLOWS = {
+    "direct": STATE_MACHINE_ALONE | LOOK_UP | CALL_OF_THE_EFFECT,
+    "direct_fragment": STATE_MACHINE_ALONE | LOOK_UP,
+    "fragment": STATE_MACHINE_ALONE | CALL_OF_THE_GUARD,
+    "function": STATE_MACHINE_ALONE | CALL_OF_THE_GUARD | CALL_OF_THE_EFFECT,
+    "key": STATE_MACHINE_ALONE | CALL_OF_THE_GUARD | CALL_OF_THE_EFFECT | USE_OF_THE_KEY,
+    "vpc": STATE_MACHINE_ALONE | CALL_OF_THE_GUARD | CALL_OF_THE_EFFECT,
+}
+WITH_A_GUARD = [variant for variant in WORKFLOWS if not variant.startswith("direct")]
+OF_A_VARIANT: dict[str, dict[tuple[str, str], str]] = {"key": USE_OF_THE_KEY, "vpc": USE_OF_A_VPC}
+STARTERS = {variant: STARTER | OF_A_VARIANT.get(variant, {}) for variant in WORKFLOWS}
+GUARDS = {variant: WORKFLOW_GUARD | OF_A_VARIANT.get(variant, {}) for variant in WITH_A_GUARD}
 # By the policy's address, after tests/fixtures/roles.
 NEEDED = {
-    f'module.{module}["{variant}"].module.{part}.data.aws_iam_policy_document.{role}': needed
+    f'module.{module}["{variant}"].{part}data.aws_iam_policy_document.{role}': needed
     for module, part, role, variants in [
-        ("pipeline", "function", "worker", PIPELINES),
-        ("pipeline", "reconciler[0]", "reconciler", RECONCILERS),
-        ("operation", "function", "worker", OPERATIONS),
+        ("pipeline", "module.function.", "worker", PIPELINES),
+        ("pipeline", "module.reconciler[0].", "reconciler", RECONCILERS),
+        ("operation", "module.function.", "worker", OPERATIONS),
+        ("workflow", "module.starter.", "worker", STARTERS),
+        ("workflow", "module.guard[0].", "worker", GUARDS),
+        ("workflow", "", "workflow", WORKFLOWS),
     ]
     for variant, needed in variants.items()
 }
@@ -127,6 +186,8 @@ FUNCTIONS = [
     (("pipeline", "function"), "worker"),
     (("pipeline", "reconciler"), "reconciler"),
     (("operation", "function"), "worker"),
+    (("workflow", "starter"), "worker"),
+    (("workflow", "guard"), "worker"),
 ]
 
 
@@ -162,8 +223,8 @@ def test_the_role_has_the_rights_that_its_calls_need_and_no_more(roles: Plan, ad
 
 
 def test_the_rights_have_names_that_say_what_they_are_for(roles: Plan) -> None:
-    def names(module: str) -> list[str]:
-        address = f"module.{module}.module.function.data.aws_iam_policy_document.worker"
+    def names(module: str, function: str = "function") -> list[str]:
+        address = f"module.{module}.module.{function}.data.aws_iam_policy_document.worker"
         return [statement["sid"] for statement in roles.after(address)["statement"]]
 
     common = (["ReadIntake", "DeadLetter"], ["Log", "Trace"])
@@ -173,6 +234,8 @@ def test_the_rights_have_names_that_say_what_they_are_for(roles: Plan) -> None:
     assert names('operation["http"]') == [*common[0], "ClaimInLedger", *common[1]]
     assert names('operation["secret"]') == [*common[0], "ClaimInLedger", "ReadSecret", *common[1]]
     assert names('operation["vpc"]') == [*common[0], "ClaimInLedger", *common[1], "JoinVpc"]
+    assert names('workflow["function"]', "starter") == [*common[0], "StartWorkflow", *common[1]]
+    assert names('workflow["function"]', "guard[0]") == ["Claim", *common[1]]
 
 
 @pytest.mark.parametrize("variant", PIPELINES)
@@ -197,6 +260,25 @@ def test_the_role_of_an_operation_has_no_other_policy(roles: Plan, variant: str)
     ]
 
 
+@pytest.mark.parametrize("variant", WORKFLOWS)
+def test_the_roles_of_a_workflow_have_no_other_policy_but_the_fragments(roles: Plan, variant: str) -> None:
+    created = roles.created(f'module.workflow["{variant}"]')
+    assert [address for address in created if "iam" in address] == [
+        "aws_iam_role.workflow",
+        *(["aws_iam_role_policy.effect[0]"] if "fragment" in variant else []),
+        "aws_iam_role_policy.workflow",
+        *([] if variant.startswith("direct") else ["module.guard[0].aws_iam_role.worker"]),
+        *([] if variant.startswith("direct") else ["module.guard[0].aws_iam_role_policy.worker"]),
+        "module.starter.aws_iam_role.worker",
+        "module.starter.aws_iam_role_policy.worker",
+    ]
+
+
+def test_what_a_fragment_may_do_is_the_state_machines_right_alone(roles: Plan) -> None:
+    policy, role = roles.values('module.workflow["fragment"].aws_iam_role_policy.effect[0]', "policy", "role")
+    assert (json.loads(policy), role) == ({"Statement": [], "Version": "2012-10-17"}, "orders-workflow")
+
+
 def document_of(plan: Plan, modules: tuple[str, ...], name: str) -> dict[str, Any]:
     """How a policy document is written."""
     return next(
@@ -216,6 +298,29 @@ def test_the_rights_on_the_log_are_on_the_streams_of_the_functions_own_group(
         f"aws_cloudwatch_log_group.{role}.arn",
         f"aws_cloudwatch_log_group.{role}",
     ]
+
+
+def test_claims_are_rights_on_the_workflows_own_table_and_starting_on_its_own_state_machine(roles: Plan) -> None:
+    written = roles.configuration("workflow")
+    statements = document_of(roles, ("workflow",), "workflow")["statement"]
+    claim = next(statement for statement in statements if statement["sid"] == {"constant_value": "Claim"})
+    table = ["aws_dynamodb_table.idempotency.arn", "aws_dynamodb_table.idempotency"]
+    machine = ["aws_sfn_state_machine.workflow.arn", "aws_sfn_state_machine.workflow"]
+    assert claim["resources"]["references"] == table
+    assert written["module_calls"]["guard"]["expressions"]["rights"]["references"] == table
+    assert written["module_calls"]["starter"]["expressions"]["rights"]["references"] == machine
+
+
+def test_nobody_but_the_rule_of_failures_sends_to_a_workflows_dead_letter_queue_by_its_policy(roles: Plan) -> None:
+    (statement,) = roles.after('module.workflow["function"].data.aws_iam_policy_document.dead_letter')["statement"]
+    assert (statement["actions"], statement["resources"]) == (["sqs:SendMessage"], [DEAD_LETTER_QUEUE])
+    assert statement["principals"] == [{"identifiers": ["events.amazonaws.com"], "type": "Service"}]
+    (condition,) = document_of(roles, ("workflow",), "dead_letter")["statement"][0]["condition"]
+    assert (condition["test"], condition["variable"]) == (
+        {"constant_value": "ArnEquals"},
+        {"constant_value": "aws:SourceArn"},
+    )
+    assert condition["values"]["references"][0] == "aws_cloudwatch_event_rule.failure.arn"
 
 
 def test_the_schedule_may_call_the_reconciler_and_nothing_else(roles: Plan) -> None:
@@ -244,9 +349,11 @@ def test_a_schedule_of_this_account_alone_takes_the_schedules_role(roles: Plan) 
     }
 
 
-def test_only_tracing_and_the_vpc_know_no_resource_to_name() -> None:
+def test_only_tracing_log_deliveries_and_the_vpc_know_no_resource_to_name() -> None:
     everything = [right for variant in NEEDED.values() for right in variant]
-    assert {action.split(":")[0] for action, resource in everything if "*" in resource} == {"ec2", "xray"}
+    assert {action.split(":")[0] for action, resource in everything if "*" in resource} == {"ec2", "logs", "xray"}
+    of_state_machines = [right for variant in WORKFLOWS.values() for right in variant if right[1] == ANYTHING]
+    assert set(of_state_machines) == {*LOG_DELIVERY, *TRACES}
     assert not any("*" in action for action, _ in everything)
 
 
@@ -256,32 +363,43 @@ def test_only_tracing_and_the_vpc_know_no_resource_to_name() -> None:
         'module.pipeline["default"].module.function.aws_iam_role.worker',
         'module.pipeline["default"].module.reconciler[0].aws_iam_role.reconciler',
         'module.operation["http"].module.function.aws_iam_role.worker',
+        'module.workflow["function"].module.guard[0].aws_iam_role.worker',
+        'module.workflow["function"].module.starter.aws_iam_role.worker',
     ],
 )
 def test_lambda_alone_takes_the_role(roles: Plan, role: str) -> None:
+    assert_taken_by("lambda.amazonaws.com", roles, role)
+
+
+def test_step_functions_alone_takes_the_role_of_a_state_machine(roles: Plan) -> None:
+    assert_taken_by("states.amazonaws.com", roles, 'module.workflow["function"].aws_iam_role.workflow')
+
+
+def assert_taken_by(service: str, roles: Plan, role: str) -> None:
     (policy,) = roles.values(role, "assume_role_policy")
     assert json.loads(policy) == {
-        "Statement": [
-            {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}}
-        ],
+        "Statement": [{"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": service}}],
         "Version": "2012-10-17",
     }
 
 
 def test_the_module_gives_each_right_on_the_right_resource(pipeline: Plan) -> None:
+    def expressions(module: str) -> dict[str, Any]:
+        return dict(pipeline.configuration("minimal")["module_calls"][module]["expressions"])
+
     def arguments(module: str) -> dict[str, str]:
-        call = pipeline.configuration("minimal")["module_calls"][module]["expressions"]
         return {
-            name: call[name]["references"][0]
-            for name in call
-            if name.endswith(("_arn", "_arns")) and "references" in call[name]
+            name: written["references"][0]
+            for name, written in expressions(module).items()
+            if name.endswith(("_arn", "_arns")) and "references" in written
         }
 
-    assert arguments("function") == {
-        "dead_letter_queue_arn": "module.queue.dead_letter_queue_arn",
-        "kms_key_arn": "var.encryption.kms_key_arn",
-        "queue_arn": "module.queue.queue_arn",
-    }
+    assert arguments("function") == {"kms_key_arn": "var.encryption.kms_key_arn"}
+    # In the order of the object's names: batch_size, dead_letter_queue_arn, queue_arn.
+    assert [name for name in expressions("function")["intake"]["references"] if name.count(".") > 1] == [
+        "module.queue.dead_letter_queue_arn",
+        "module.queue.queue_arn",
+    ]
     assert arguments("reconciler") == {
         "kms_key_arn": "var.encryption.kms_key_arn",
         "ledger_table_arn": "module.tables.ledger_table_arn",

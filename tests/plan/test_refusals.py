@@ -18,6 +18,7 @@ from local.terraform import CHECKOUT
 from tests.plan.support import module_source, plan_errors
 
 OPERATION = "modules/operation"
+WORKFLOW = "modules/workflow"
 REJECT_FILES = sorted((CHECKOUT / "tests").glob("reject*.tftest.hcl"))
 # An argument and its value, up to the next argument or the end.
 ARGUMENT = r"^{indent}(\w+) += (.*?)\n*(?=^{indent}\w|\Z)"
@@ -93,6 +94,10 @@ class Validation:
     text: str
     rule: tuple[str, int]
 
+    def text_of_a_standard_queue(self) -> str:
+        """What is left of it where no queue is FIFO."""
+        return re.sub(r"(?<!!)var\.queue\.fifo \|\| ", "", self.text)
+
     def beginning(self) -> str:
         """The first nine words of what it says, without the values."""
         said = self.text.split('error_message = "', 1)[1].removesuffix('"').replace('\\"', '"')
@@ -122,10 +127,23 @@ def told_by_operation(
     told: Mapping[str, list[Told]], tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, list[Told]]:
     """What the module for operations says to the inputs that the root module refuses by a validation of both."""
-    shared = {each.text for each in validations_of(OPERATION)}
-    rules = {each.rule for each in validations_of(".") if each.text in shared}
-    refusals = [refusal for refusal in REFUSALS if any(each.rule in rules for each in told[refusal.name])]
+    refusals = refused_by_root_too(OPERATION, told)
     return tell([as_operation(refusal) for refusal in refusals], tmp_path_factory.mktemp)
+
+
+@pytest.fixture(scope="module")
+def told_by_workflow(
+    told: Mapping[str, list[Told]], tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, list[Told]]:
+    """What the module for workflows says to the inputs that the root module refuses by a validation of both."""
+    refusals = refused_by_root_too(WORKFLOW, told)
+    return tell([as_workflow(refusal) for refusal in refusals], tmp_path_factory.mktemp)
+
+
+def refused_by_root_too(module: str, told: Mapping[str, list[Told]]) -> list[Refusal]:
+    shared = {each.text_of_a_standard_queue() for each in validations_of(module)}
+    rules = {each.rule for each in validations_of(".") if each.text_of_a_standard_queue() in shared}
+    return [refusal for refusal in REFUSALS if any(each.rule in rules for each in told[refusal.name])]
 
 
 def as_operation(refusal: Refusal) -> Refusal:
@@ -136,6 +154,14 @@ def as_operation(refusal: Refusal) -> Refusal:
     if "package" not in arguments.get("function", ""):
         arguments["http"] = f'{{ hosts = ["api.example.com"], url = "{url}" }}'
     return replace(refusal, source=OPERATION, arguments=arguments)
+
+
+def as_workflow(refusal: Refusal) -> Refusal:
+    """The same input, given to the module for workflows."""
+    names = {each.variable for each in validations_of(WORKFLOW)}
+    arguments = {name: value for name, value in refusal.arguments.items() if name in names}
+    arguments["effect"] = '{ function = { arn = "arn:aws:lambda:eu-central-1:111122223333:function:charge" } }'
+    return replace(refusal, source=WORKFLOW, arguments=arguments)
 
 
 def tell(refusals: Sequence[Refusal], make_folder: Callable[[str], Path]) -> dict[str, list[Told]]:
@@ -178,6 +204,7 @@ def test_every_run_of_the_reject_files_is_read() -> None:
         "reject_function.tftest.hcl": 3,
         "reject_operation.tftest.hcl": 127,
         "reject_queue.tftest.hcl": 15,
+        "reject_workflow.tftest.hcl": 91,
     }
     assert len(REFUSALS) == len({refusal.name for refusal in REFUSALS}) == sum(runs.values())
 
@@ -213,23 +240,42 @@ def test_a_refused_input_is_told_why_and_only_that(refusal: Refusal, told: Mappi
 
 
 def test_every_validation_refuses_something(
-    told: Mapping[str, list[Told]], told_by_operation: Mapping[str, list[Told]]
+    told: Mapping[str, list[Told]],
+    told_by_operation: Mapping[str, list[Told]],
+    told_by_workflow: Mapping[str, list[Told]],
 ) -> None:
-    rules = {each.rule for module in (".", "modules/queue", OPERATION) for each in validations_of(module)}
-    refusing = {each.rule for answers in (told, told_by_operation) for every in answers.values() for each in every}
+    modules = (".", "modules/queue", OPERATION, WORKFLOW)
+    rules = {each.rule for module in modules for each in validations_of(module)}
+    answers = (told, told_by_operation, told_by_workflow)
+    refusing = {each.rule for by_name in answers for every in by_name.values() for each in every}
     assert rules - refusing == set()
+
+
+def said_otherwise(told: Mapping[str, list[Told]], told_by_other: Mapping[str, list[Told]]) -> dict[str, list[str]]:
+    """What another module says to an input, where that is not what the root module says."""
+    return {
+        name: [each.message for each in every]
+        for name, every in told_by_other.items()
+        if told[name][0].message not in [each.message for each in every]
+    }
 
 
 def test_what_both_modules_refuse_they_refuse_in_the_same_words(
     told: Mapping[str, list[Told]], told_by_operation: Mapping[str, list[Told]]
 ) -> None:
-    others = {
-        name: [each.message for each in every]
-        for name, every in told_by_operation.items()
-        if told[name][0].message not in [each.message for each in every]
-    }
     # The reconciler's setting, which is no other module's.
-    assert others == {"environment_that_the_module_sets_for_the_reconciler": []}
+    assert said_otherwise(told, told_by_operation) == {"environment_that_the_module_sets_for_the_reconciler": []}
+
+
+def test_a_workflow_refuses_in_the_root_modules_words_too(
+    told: Mapping[str, list[Told]], told_by_workflow: Mapping[str, list[Told]]
+) -> None:
+    assert len(told_by_workflow) > 60
+    # Settings that a workflow does not have.
+    assert said_otherwise(told, told_by_workflow) == {
+        "environment_that_the_module_sets": [],
+        "environment_that_the_module_sets_for_the_reconciler": [],
+    }
 
 
 def test_the_modules_differ_in_the_validations_of_what_only_one_of_them_has() -> None:
@@ -261,6 +307,19 @@ def test_the_modules_differ_in_the_validations_of_what_only_one_of_them_has() ->
         "queue.max_receive_count is …, not above operation.max_attempts (…): SQS would",
         "queue.max_receive_count (…) x the largest of queue.visibility_timeout_seconds (…), queue.backoff_max_seconds",
         'queue.retention_days is … (… seconds), but with operation.uncertain "reconcile"',
+    ]
+
+
+def test_a_workflow_differs_in_the_validations_of_what_only_it_has() -> None:
+    """A rule that the root module or an operation has as well is one text, but for what concerns FIFO queues."""
+    workflow = validations_of(WORKFLOW)
+    others = [each for module in (".", OPERATION) for each in validations_of(module)]
+    variables = {each.variable for each in workflow} & {each.variable for each in others}
+    texts = {each.text_of_a_standard_queue() for each in others}
+    assert [each.beginning() for each in workflow if each.variable in variables and each.text not in texts] == [
+        "alarms.executions_failed is …, but must be a whole number,",
+        "alarms.executions_throttled is …, but must be a whole number,",
+        "queue.max_receive_count (…) x the larger of queue.visibility_timeout_seconds (…) and",
     ]
 
 

@@ -24,8 +24,10 @@ def alarms_of(planned: Plan) -> set[str]:
     return {name.split('"')[1] for name in planned.created() if name.startswith(prefix)}
 
 
-def test_each_alarm_has_its_section_with_three_commands(pipeline: Plan, operations: Plan) -> None:
-    alarms = alarms_of(pipeline) | alarms_of(operations)
+def test_each_alarm_has_its_section_with_three_commands(
+    pipeline: Plan, operations: Plan, workflow_alarms: Plan
+) -> None:
+    alarms = alarms_of(pipeline) | alarms_of(operations) | alarms_of(workflow_alarms)
     sections = dict(re.findall(r"^## ([a-z-]+)\n(.*?)(?=^## |\Z)", RUNBOOK, re.MULTILINE | re.DOTALL))
     assert sections.keys() == alarms | {"events-at-risk"}
     assert {name: text.count("\nidempotent-consumer ") for name, text in sections.items()} == dict.fromkeys(sections, 3)

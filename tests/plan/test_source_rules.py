@@ -51,8 +51,9 @@ def test_the_shipped_files_are_found() -> None:
         "modules/queue",
         "modules/reconciler",
         "modules/tables",
+        "modules/workflow",
     ]
-    examples = ["eventbridge", "fan-out", "fifo", "orders", "payments", "s3-ingest", "stock", "webhook"]
+    examples = ["eventbridge", "fan-out", "fifo", "ingestion", "orders", "payments", "s3-ingest", "stock", "webhook"]
     assert {path.parent.relative_to(CHECKOUT).as_posix() for path in SHIPPED} == {
         *MODULES,
         *(f"examples/{name}" for name in examples),
@@ -111,7 +112,7 @@ def test_every_variable_of_a_module_says_whether_null_is_a_value() -> None:
 
 def test_every_attribute_of_a_grouped_variable_is_described() -> None:
     for where, body in blocks("variable"):
-        for_users = not where.startswith("modules/") or where.startswith("modules/operation/")
+        for_users = not where.startswith("modules/") or where.startswith(("modules/operation/", "modules/workflow/"))
         if for_users and (attributes := re.findall(r"^ {4,6}(\w+) += (?:optional\(|list\(|string$)", body, re.M)):
             description = body.split("type = object")[0]
             missing = [name for name in attributes if not re.search(rf"\b{name}\b", description)]

@@ -24,7 +24,20 @@ from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.session import Session
 
-_UNFINISHED = (LedgerState.PARKED, LedgerState.STALE, LedgerState.IN_PROGRESS, LedgerState.TO_RETRY)
+_UNFINISHED = (
+    LedgerState.PARKED,
+    LedgerState.STALE,
+    LedgerState.ENDED,
+    LedgerState.IN_PROGRESS,
+    LedgerState.TO_RETRY,
+)
+_WITH_OPERATION = (
+    "with an operation that is parked or unfinished: without its letter only `resolve` finishes it; `pending` lists it."
+)
+_WITH_CLAIM = (
+    "with a key whose claim is kept: until it expires, or `release` gives it back, another message with this key is "
+    "skipped."
+)
 _GONE = (LedgerState.NEVER_SEEN, LedgerState.BLOCKED)
 
 
@@ -84,7 +97,7 @@ class Drop:
         self._screen = screen
         self._selection = selection
         self._file = file
-        self._foreteller = foreteller(session.dynamodb, consumer)
+        self._foreteller = foreteller(session, consumer)
         self._by_state: Counter[LedgerState] = Counter()
         self._read = self._pending = self._gone = self._unfinished = 0
 
@@ -167,10 +180,8 @@ class Drop:
                 "the reconciler, or `reconcile`, still publishes it."
             )
         if self._unfinished:
-            self._screen.say(
-                f"{count(self._unfinished, 'letter')} with an operation that is parked or unfinished: without its "
-                f"letter only `resolve` finishes it; `pending` lists it."
-            )
+            what = _WITH_CLAIM if self._consumer.workflow is not None else _WITH_OPERATION
+            self._screen.say(f"{count(self._unfinished, 'letter')} {what}")
         if self._gone and self._file is not None:
             self._screen.say(
                 f"{count(self._gone, 'letter')} with an event that the ledger never saw: it is gone but for the file."

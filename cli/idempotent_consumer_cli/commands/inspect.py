@@ -10,7 +10,7 @@ from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer_cli.causes import Causes, read_causes
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.forecast import foreteller
-from idempotent_consumer_cli.inspection import Inspection
+from idempotent_consumer_cli.inspection import OF_OPERATIONS, OF_PIPELINES, OF_WORKFLOWS, Inspection, Manner
 from idempotent_consumer_cli.letters import DeadLetters, give_back
 from idempotent_consumer_cli.options import Interrupted, operator_command
 from idempotent_consumer_cli.screen import Screen
@@ -56,13 +56,21 @@ def command(
     to be retried         certainly not applied
     failed                certainly not applied, for good; `resolve --retry` tries again
     completed             done
+
+    \b
+    Of a workflow, whose events are named by their keys:
+    never seen, released  the key is free: a replay runs the effect
+    in progress           an execution that runs, as far as can be seen, has claimed the key
+    parked                the effect failed and may have acted: see whether it did, then `release`
+    execution ended       the same, and the execution could record nothing
+    completed             done
     """
     if limit is None and not screen.as_json:
         limit = _SHOWN_TO_PEOPLE
     report = Inspection(
         screen,
         is_fifo=consumer.is_fifo,
-        is_operation=consumer.operation is not None,
+        manner=_manner(consumer),
         limit=limit,
         show_values=show_values,
         receives=_receives(session, consumer),
@@ -83,10 +91,16 @@ def command(
     return report.close(causes, remarks, dead.depth.total)
 
 
+def _manner(consumer: Consumer) -> Manner:
+    if consumer.workflow is not None:
+        return OF_WORKFLOWS
+    return OF_PIPELINES if consumer.is_pipeline else OF_OPERATIONS
+
+
 def _read(
     dead: DeadLetters, report: Inspection, session: Session, consumer: Consumer, screen: Screen, selection: Selection
 ) -> None:
-    lookup = foreteller(session.dynamodb, consumer, compares=True)
+    lookup = foreteller(session, consumer, compares=True)
     with screen.progress("Reading letters", dead.depth.total) as bar:
         for page in dead.pages():
             now_ms = dead.now_ms()

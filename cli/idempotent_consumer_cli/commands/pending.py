@@ -25,6 +25,11 @@ from idempotent_consumer_cli.pending_rows import (
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
+_OF_WORKFLOWS = (
+    "nothing waits to be announced. `status` shows its executions, `inspect` the letters and their claims, `release` "
+    "gives a claim back"
+)
+
 
 @click.command(name="pending")
 @click.option("--older-than", type=DURATION, default=0, help="Only events first written so long ago, as 15m or 2h.")
@@ -38,8 +43,8 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
     """
     if consumer.operation is not None:
         return list_operations(session, consumer.operation, screen, older_than, limit)
+    table = consumer.pipeline_or("its operations are listed", _OF_WORKFLOWS).ledger_table
     now_ms = clock.now_ms()
-    table = consumer.settings.ledger_table
     rows = open_pending(session.dynamodb, table, screen)
     # The function's clock may be ahead.
     latest_ms = until_ms(now_ms, older_than) if older_than else EVER_MS

@@ -33,6 +33,10 @@ _OF_OPERATIONS = (
     "it announces nothing. `pending` lists what is unfinished; `resolve` settles what is parked, `replay` brings back "
     "what is in the dead-letter queue"
 )
+_OF_WORKFLOWS = (
+    "it announces nothing. `status` shows its executions, `inspect` what is in the dead-letter queue and what to do "
+    "about it"
+)
 _DENIED = ("AccessDenied", "AuthorizationError")
 
 
@@ -50,9 +54,9 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
     Safe beside live traffic and beside the reconciler: at worst a notification goes out twice. Exit code 1 if one is
     left.
     """
-    topic_arn = consumer.pipeline_or(_OF_OPERATIONS).topic_arn
+    topic_arn = consumer.pipeline_or(_OF_OPERATIONS, _OF_WORKFLOWS).topic_arn
     if topic_arn is None:
-        raise _no_topic(open_pending(session.dynamodb, consumer.settings.ledger_table, screen).count(), consumer)
+        raise _no_topic(open_pending(session.dynamodb, consumer.pipeline.ledger_table, screen).count(), consumer)
     if older_than is None:
         older_than = consumer.visibility_seconds
     elif older_than < consumer.visibility_seconds:
@@ -61,13 +65,13 @@ def command(*, session: Session, consumer: Consumer, screen: Screen, older_than:
             "then announced twice."
         )
     latest_ms = until_ms(clock.now_ms(), older_than)
-    rows = open_pending(session.dynamodb, consumer.settings.ledger_table, screen)
+    rows = open_pending(session.dynamodb, consumer.pipeline.ledger_table, screen)
     if dry_run:
         return _list(session, consumer, screen, rows, latest_ms)
     # A topic takes messages in its own Region only.
     outbox = Outbox(session.client("sns", topic_arn.split(":")[3]), topic_arn)
-    ledger = Ledger(session.dynamodb, consumer.settings.ledger_table)
-    reconciler = Reconciler(rows.for_reconciler, ledger, outbox, consumer.settings.ttl_window_seconds, clock.now_ms)
+    ledger = Ledger(session.dynamodb, consumer.pipeline.ledger_table)
+    reconciler = Reconciler(rows.for_reconciler, ledger, outbox, consumer.pipeline.ttl_window_seconds, clock.now_ms)
     run = _run(reconciler, screen, latest_ms)
     return _report(run, consumer, screen)
 
@@ -162,7 +166,7 @@ def _advice(why: str, consumer: Consumer) -> str:
     if operation == "BatchExecuteStatement":
         text += " (published, but not marked: the next run announces them again)"
     if operation in _RIGHTS and code.startswith(_DENIED):
-        names = {"ledger": consumer.settings.ledger_table, "topic": consumer.pipeline.topic_arn}
+        names = {"ledger": consumer.pipeline.ledger_table, "topic": consumer.pipeline.topic_arn}
         text += f" – you need {_RIGHTS[operation].format(**names)}"
     elif code.upper().startswith("KMS"):
         text += " – you need kms:Decrypt and kms:GenerateDataKey on the topic's key"
@@ -172,7 +176,7 @@ def _advice(why: str, consumer: Consumer) -> str:
 def _list(session: Session, consumer: Consumer, screen: Screen, rows: PendingSource, latest_ms: int) -> int:
     """What a run would publish. Nothing is left to be done by it, so its exit code is 0."""
     now_ms = clock.now_ms()
-    ledger = Ledger(session.dynamodb, consumer.settings.ledger_table)
+    ledger = Ledger(session.dynamodb, consumer.pipeline.ledger_table)
     with screen.progress("Reading pending rows") as bar:
         listed = list_rows(ledger, rows.oldest_first(latest_ms), None, bar.update)
     if listed.rows:

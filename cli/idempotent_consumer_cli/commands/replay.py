@@ -14,7 +14,8 @@ from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.dropped import FromDrop
 from idempotent_consumer_cli.durations import DURATION
 from idempotent_consumer_cli.errors import CommandError
-from idempotent_consumer_cli.forecast import foreteller, statuses
+from idempotent_consumer_cli.forecast import as_sent, foreteller, statuses
+from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.letters import DeadLetters
 from idempotent_consumer_cli.lines import count
 from idempotent_consumer_cli.metrics import DIMENSION, NAMESPACE
@@ -75,6 +76,10 @@ def command(
     Of an operation it is never foretold what its effect will do. One that is parked or has failed comes straight back:
     `resolve` settles it first.
 
+    Of a workflow neither. A letter whose claim is kept would only come back, so it is left where it is: `release` gives
+    the claim back first. What EventBridge says of an execution goes back as the message that it was for. A letter that
+    says that its key was claimed, and whose claim is gone, is left unless --beyond-window is given.
+
     Exit code 1 if a chosen letter is left or will be refused again or, with --wait, is still under way. A foretold
     no-op leaves no trace to wait for: it is told as soon as it is sent.
     """
@@ -91,16 +96,20 @@ def command(
     sender = Sender(session.sqs, consumer.queue_url, pace.Pace(rate), is_fifo=consumer.is_fifo)
     replay = Replay(
         consumer,
-        foreteller(session.dynamodb, consumer),
-        statuses(session.dynamodb, consumer),
+        foreteller(session, consumer),
+        statuses(session, consumer),
         sender,
         screen,
         selection,
         policy,
     )
+
+    def come_back(letter: Letter) -> None:
+        replay.come_back(as_sent(letter, consumer))
+
     with ExitStack() as stack:
         dead = stack.enter_context(
-            DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, replay.come_back)
+            DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, come_back)
         )
         _check_move_tasks(session, screen, dead.arn)
         if from_drop is None:

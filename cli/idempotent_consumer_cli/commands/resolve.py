@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
-
 import click
 
 from idempotent_consumer.aws import CALL_ERRORS
 from idempotent_consumer.claim_resolution import Decision, Resolution
+from idempotent_consumer_cli.caller import caller
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.options import Interrupted, operator_command
@@ -49,6 +48,11 @@ def command(
     What then becomes of the letter is for `replay`, or `drop`.
     """
     settings = consumer.operation
+    if consumer.workflow is not None:
+        raise CommandError(
+            f"{consumer.name} is a workflow: see whether the effect ran, then `release` gives the claim back and a "
+            "`replay` runs it once more, or `drop` deletes the letter"
+        )
     if settings is None:
         raise CommandError(
             f"{consumer.name} is no operation, so nothing waits for a decision: `inspect` says what to do about its "
@@ -57,7 +61,7 @@ def command(
     decision, reason = _decision(completed, failed, why, is_retry=retry)
     if decision is Decision.COMPLETED and len(set(keys)) > 1:
         raise CommandError("--completed takes one event: the provider's id belongs to one of them")
-    resolution = _resolution(decision, by or _caller(session), reason, completed)
+    resolution = _resolution(decision, by or caller(session), reason, completed)
     resolver = Resolver(session.dynamodb, settings, screen, resolution, is_dry=dry_run)
     try:
         resolver.run(list(dict.fromkeys(keys)))
@@ -94,14 +98,3 @@ def _decision(completed: str | None, failed: str | None, why: str | None, *, is_
 def _require(text: str, option: str, what: str) -> None:
     if not text.strip():
         raise CommandError(f"{option} is blank: give {what}")
-
-
-def _caller(session: Session) -> str:
-    """Who runs the command: as AWS knows it, else as this machine does."""
-    try:
-        return str(session.sts.get_caller_identity()["Arn"])
-    except (*CALL_ERRORS, KeyError):
-        try:
-            return getpass.getuser()
-        except (ImportError, KeyError, OSError):
-            raise CommandError("who decides? Neither AWS nor this machine tells: give --by") from None

@@ -11,6 +11,7 @@ from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.consumer import Consumer
 from idempotent_consumer_cli.durations import spoken
 from idempotent_consumer_cli.errors import BAD_INPUT
+from idempotent_consumer_cli.executions import Activity
 from idempotent_consumer_cli.findings import Finding, find
 from idempotent_consumer_cli.health import Health, read_health
 from idempotent_consumer_cli.lines import count, listed
@@ -21,13 +22,15 @@ from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
 
 # Without these nobody can say that nothing is stuck.
-_DECISIVE = ("queue", "dead-letter queue", "pending rows", "operations", "mapping")
+_DECISIVE = ("queue", "dead-letter queue", "pending rows", "operations", "executions", "mapping")
+
+_ENDED = {"FAILED": "failed", "TIMED_OUT": "timed out", "ABORTED": "aborted"}
 
 
 @click.command(name="status")
 @operator_command
 def command(*, session: Session, consumer: Consumer, screen: Screen) -> int:
-    """Show queues, pending events or unfinished operations, the last hour's outcomes, and what needs a hand.
+    """Show queues, what is pending or unfinished, the last hour's outcomes, and what needs a hand.
 
     Exit code 1 if something does: dead letters, events committed but not announced for longer than the visibility
     timeout, an operation that is parked or has long been due, a message that waits for too long, calls that failed in
@@ -59,14 +62,16 @@ def _verdict(findings: list[Finding], blind: list[str]) -> str:
 def _show(health: Health, consumer: Consumer, screen: Screen, now_ms: int) -> None:
     queues = {"queue": health.queue, "dead-letter queue": health.dead_letters}
     screen.table(
-        f"{'Consumer' if consumer.operation is None else 'Operation'} {consumer.name}",
+        f"{_kind(consumer)} {consumer.name}",
         ["messages in", "waiting", "in flight", "delayed", "oldest"],
         [(part, *_numbers(depth), _age(health, part, depth)) for part, depth in queues.items()],
     )
-    if consumer.operation is None:
-        screen.say(f"pending events    {_pending_text(health)}")
-    else:
+    if consumer.workflow is not None:
+        screen.say(f"executions        {_executions_text(health, now_ms)}")
+    elif consumer.operation is not None:
         screen.say(f"operations        {_operations_text(health, now_ms)}")
+    else:
+        screen.say(f"pending events    {_pending_text(health)}")
     screen.say(f"mapping           {_mapping_text(health)}")
     _show_last_hour(health.last_hour, consumer, screen)
     for part, why in health.unread.items():
@@ -120,6 +125,35 @@ def _operations_text(health: Health, now_ms: int) -> str:
     return f"{listed(census.by_state)}{more}, the oldest for {spoken((now_ms - census.oldest_ms) / 1000)}"
 
 
+def _kind(consumer: Consumer) -> str:
+    if consumer.workflow is not None:
+        return "Workflow"
+    return "Consumer" if consumer.is_pipeline else "Operation"
+
+
+def _executions_text(health: Health, now_ms: int) -> str:
+    activity = health.executions
+    if activity is None:
+        return "unknown"
+    oldest = "" if activity.oldest_ms is None else f", the oldest for {spoken((now_ms - activity.oldest_ms) / 1000)}"
+    ended = [f"{number:,} {_ENDED[status]}" for status, number in activity.failed.items() if number]
+    failed = f"; in the last day {', '.join(ended)}" if ended else ""
+    return f"{activity.running:,} running{oldest}{failed}" + (" (there are more)" if activity.is_cut else "")
+
+
+def _executions_document(activity: Activity | None, now_ms: int) -> dict[str, Any] | None:
+    if activity is None:
+        return None
+    return {
+        "running": activity.running,
+        "oldest_running_age_seconds": None
+        if activity.oldest_ms is None
+        else max(0, now_ms - activity.oldest_ms) // 1000,
+        "last_day": {_ENDED[status]: number for status, number in activity.failed.items()},
+        "is_cut": activity.is_cut,
+    }
+
+
 def _mapping_text(health: Health) -> str:
     if health.mappings is None:
         return "unknown"
@@ -134,9 +168,11 @@ def _document(health: Health, consumer: Consumer, findings: list[Finding], verdi
         return {**asdict(depth), "oldest_age_seconds": age}
 
     pending, census, last_hour = health.pending, health.operations, health.last_hour
-    operations = (
-        {} if consumer.operation is None else {"operations": None if census is None else census.document(now_ms)}
-    )
+    kind = {}
+    if consumer.operation is not None:
+        kind = {"operations": None if census is None else census.document(now_ms)}
+    elif consumer.workflow is not None:
+        kind = {"executions": _executions_document(health.executions, now_ms)}
     return {
         "consumer": consumer.name,
         "at": clock.moment(now_ms),
@@ -150,7 +186,7 @@ def _document(health: Health, consumer: Consumer, findings: list[Finding], verdi
             "oldest_age_seconds": pending.oldest_age_seconds,
             "by": "scan" if pending.is_scan else "index",
         },
-        **operations,
+        **kind,
         "last_hour": None if last_hour is None else last_hour.outcomes,
         "function_last_hour": None if last_hour is None else last_hour.invocations,
         "mappings": None if health.mappings is None else [asdict(mapping) for mapping in health.mappings],

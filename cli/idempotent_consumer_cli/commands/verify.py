@@ -25,6 +25,10 @@ _OF_OPERATIONS = (
     "it has no business table to compare its ledger with. `pending` lists what is unfinished, `status` says what needs "
     "a hand"
 )
+_OF_WORKFLOWS = (
+    "it has no business table to compare its claims with. `status` says what needs a hand, `inspect` shows the letters "
+    "beside their claims"
+)
 _NO_KEY = "the key of a business row does not follow from the event id here; without --sample it is checked"
 
 
@@ -54,7 +58,7 @@ def command(
     the ttl window its ledger row. Both tables are read whole, consistently, unless --sample is given; live traffic
     does no harm. Changes nothing. Exit code 1 if they disagree.
     """
-    settings = consumer.pipeline_or(_OF_OPERATIONS)
+    settings = consumer.pipeline_or(_OF_OPERATIONS, _OF_WORKFLOWS)
     judge = Judge(settings, clock.now_ms())
     tables = Tables(
         describe(session.dynamodb, settings.ledger_table, judge.ledger_attributes),
@@ -131,7 +135,7 @@ def _report(
     judge: Judge, results: _Results, consumer: Consumer, screen: Screen, is_sample: bool, unchecked: str | None
 ) -> int:
     counts = judge.counts
-    window = spoken(consumer.settings.ttl_window_seconds)
+    window = spoken(consumer.pipeline.ttl_window_seconds)
     looked_at = [
         ("ledger rows", "compared" if unchecked is None else "read", counts.due),
         ("ledger rows", "expired: not demanded of the business table", counts.expired),
