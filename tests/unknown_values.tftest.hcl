@@ -54,6 +54,11 @@ run "plan_with_nothing_known" {
     condition     = length(output.charges.alarm_names) == 12
     error_message = "the operation is planned"
   }
+
+  assert {
+    condition     = output.ingestion.guard_function_name == "ingestion-guard" && output.reports.guard_function_name == null
+    error_message = "the workflows are planned"
+  }
 }
 
 run "apply_with_nothing_known_before" {

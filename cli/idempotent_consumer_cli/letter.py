@@ -15,6 +15,8 @@ Attributes = Mapping[str, Mapping[str, Any]]
 
 # Of workflows: the ARN of the execution that has failed.
 EXECUTION = "dead_letter_execution"
+# Amazon SQS Developer Guide, "Amazon SQS message metadata".
+MOST_ATTRIBUTES = 10
 # Of workflows: what a key begins with that is a message's id.
 MESSAGE_ID_KEY = "sqs:"
 
@@ -76,6 +78,12 @@ class Letter:
     def producers_attributes(self) -> dict[str, Mapping[str, Any]]:
         """The attributes without those that say why it is here. A workflow's key stays: it tells what is replayed."""
         return {name: value for name, value in self.attributes.items() if name not in (REASON, DETAIL, EXECUTION)}
+
+    @property
+    def sendable(self) -> Letter:
+        """Itself; with more attributes than a message can have what it was received in, which its consumer opens."""
+        is_full = self.received is not None and len(self.producers_attributes) > MOST_ATTRIBUTES
+        return self.received if self.received is not None and is_full else self
 
     @property
     def digest(self) -> bytes:

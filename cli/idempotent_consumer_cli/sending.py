@@ -98,9 +98,10 @@ class Sender:
         }
 
     def _entry(self, entry_id: str, letter: Letter) -> dict[str, Any]:
-        entry: dict[str, Any] = {"Id": entry_id, "MessageBody": letter.body}
-        if letter.producers_attributes:
-            entry["MessageAttributes"] = letter.producers_attributes
+        sent = letter.sendable
+        entry: dict[str, Any] = {"Id": entry_id, "MessageBody": sent.body}
+        if sent.producers_attributes:
+            entry["MessageAttributes"] = sent.producers_attributes
         if letter.group is not None:
             entry["MessageGroupId"] = letter.group
         if self._is_fifo:
@@ -110,6 +111,7 @@ class Sender:
 
 
 def _bytes(letter: Letter) -> int:
+    letter = letter.sendable
     attributes = sum(
         _length(name) + sum(map(_length, value.values())) + _OVERHEAD_BYTES for name, value in letter.attributes.items()
     )

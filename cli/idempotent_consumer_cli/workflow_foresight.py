@@ -16,7 +16,7 @@ from idempotent_consumer_cli.workflow_row import COMPLETED, IN_PROGRESS, RELEASE
 CLAIMED = frozenset(
     {"aborted", "claim-kept", "failed", "id-reused", "outcome-not-recorded", "outcome-unknown", "timed-out"}
 )
-NO_ROOM = "it has ten attributes, and needs one for its key: `drop` it, take one out in the file, replay --from-drop"
+NO_ROOM = "has ten attributes, and needs one for its key: `drop` it, take one out in the file, replay --from-drop"
 _KEPT = "would only come back: its claim is kept, `release` it first"
 _RUNS = "would only come back: its claim is held by an execution that runs, as far as can be seen"
 

@@ -13,11 +13,15 @@ from idempotent_consumer.message import REFUSED_CHARACTER, Message
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.workflow_input import KEY_ATTRIBUTE, FailedExecution, execution_input, failed_execution
 from idempotent_consumer.workflow_settings import WorkflowSettings
-from idempotent_consumer_cli.letter import EXECUTION, MESSAGE_ID_KEY, Letter, from_text, text_attribute
+from idempotent_consumer_cli.letter import (
+    EXECUTION,
+    MESSAGE_ID_KEY,
+    MOST_ATTRIBUTES,
+    Letter,
+    from_text,
+    text_attribute,
+)
 from idempotent_consumer_cli.opened import TOO_DEEP, Opened, OpenedLetter, open_letter
-
-# Amazon SQS Developer Guide, "Amazon SQS message metadata".
-_MOST_ATTRIBUTES = 10
 
 
 def open_for_replay(letter: Letter, settings: WorkflowSettings, *, is_fifo: bool) -> OpenedLetter:
@@ -37,19 +41,14 @@ def open_for_replay(letter: Letter, settings: WorkflowSettings, *, is_fifo: bool
         sent = _with_key(inside, own_key)
     else:
         sent = _with_key(inside, inside.key or next(iter(opened.event_ids), None))
-    events = tuple(_checked(event, sent) for event in opened.events)
-    if letter is not inside and len(sent.producers_attributes) > _MOST_ATTRIBUTES:
-        # The starter opens the event too.
-        kept_attributes = (REASON, DETAIL, EXECUTION, KEY_ATTRIBUTE)
-        own = {name: value for name, value in sent.attributes.items() if name in kept_attributes}
-        sent = replace(sent, body=letter.body, attributes=own)
-    return OpenedLetter(sent, events)
+    return OpenedLetter(sent, tuple(_checked(event, sent) for event in opened.events))
 
 
 def unwrapped(letter: Letter, state_machine_arn: str) -> Letter:
     """The message inside an event that tells how an execution of this state machine ended; else the letter itself.
 
-    It says why it is here as other letters do: reason `aborted`, `timed-out` or `failed`, and the error as detail.
+    EventBridge sends such an event, and so does the execution where the message has many attributes. What EventBridge
+    sent says why it is here as other letters do: reason `aborted`, `timed-out` or `failed`, and the error as detail.
     Where the event does not hold the message, its body stays.
     """
     failed = failed_execution(letter.body, state_machine_arn)
@@ -57,7 +56,9 @@ def unwrapped(letter: Letter, state_machine_arn: str) -> Letter:
         return letter
     reason = failed.status.lower().replace("_", "-")
     tells = {REASON: reason, EXECUTION: failed.execution_arn, DETAIL: failed.error}
-    own = {name: text_attribute(text) for name, text in tells.items() if text}
+    own: dict[str, Mapping[str, Any]] = {name: text_attribute(text) for name, text in tells.items() if text}
+    if REASON in letter.attributes:
+        own = {name: letter.attributes[name] for name in tells if name in letter.attributes}
     bare = replace(letter, attributes=own, received=letter)
     try:
         return bare if failed.body is None else replace(bare, body=failed.body, attributes=_attributes(failed) | own)
@@ -66,13 +67,15 @@ def unwrapped(letter: Letter, state_machine_arn: str) -> Letter:
 
 
 def _attributes(failed: FailedExecution) -> dict[str, Mapping[str, Any]]:
-    attributes: dict[str, Mapping[str, Any]] = {name: from_text(value) for name, value in failed.attributes.items()}
-    return attributes | {KEY_ATTRIBUTE: text_attribute(_sendable(failed.key))}
+    """Without those of an earlier stay."""
+    given: dict[str, Mapping[str, Any]] = {name: from_text(value) for name, value in failed.attributes.items()}
+    kept = {name: value for name, value in given.items() if name not in (REASON, DETAIL, EXECUTION)}
+    return kept | {KEY_ATTRIBUTE: text_attribute(_sendable(failed.key))}
 
 
 def _with_key(letter: Letter, key: str | None) -> Letter:
     """With the key among its attributes, where it has one and there is room."""
-    is_full = letter.key is None and len(letter.producers_attributes) >= _MOST_ATTRIBUTES
+    is_full = letter.key is None and len(letter.producers_attributes) >= MOST_ATTRIBUTES
     if key is None or key == letter.key or is_full:
         return letter
     return replace(letter, attributes={**letter.attributes, KEY_ATTRIBUTE: text_attribute(_sendable(key))})

@@ -65,8 +65,9 @@ class Claim:
     @property
     def since_ms(self) -> int | None:
         """Since when it is in its state."""
-        since = {IN_PROGRESS: self.claimed_ms, COMPLETED: self.completed_ms, RELEASED: self.released_ms}
-        return self.parked_ms or since.get(self.status)
+        in_progress = self.claimed_ms if self.parked_ms is None else self.parked_ms
+        since = {IN_PROGRESS: in_progress, COMPLETED: self.completed_ms, RELEASED: self.released_ms}
+        return since.get(self.status)
 
 
 def read_claim(item: Item) -> Claim:

@@ -10,12 +10,13 @@ locals {
     "Outcome unknown"      = ["outcome-unknown", local.detail, "Park"]
   }
 
+  # A state that nothing leads to is refused.
   failure_states = merge({ for name, failure in local.failures : name => {
     Type          = "Pass"
     QueryLanguage = "JSONata"
     Output        = { reason = failure[0], detail = failure[1] }
     Next          = failure[2]
-    } }, {
+    } if name != "Not applied" || length(local.not_applied_errors) > 0 }, {
     Release = {
       Type          = "Task"
       QueryLanguage = "JSONata"

@@ -151,7 +151,8 @@ def test_an_event_of_an_executions_end_is_shown_as_the_message_inside(
     workflow: Workflow, status: str, error: str | None, reason: str, detail: str | None
 ) -> None:
     owner = workflow.claim(order(), status)
-    message_id = workflow.event_letter(order(), status, execution=owner, error=error)
+    earlier = {name: text("of an earlier stay") for name in ("dead_letter_reason", "dead_letter_detail")}
+    message_id = workflow.event_letter(order(), status, execution=owner, error=error, attributes=earlier)
     line = letters(workflow.run("inspect", "--json"))["order-1"]
     assert (line["message_id"], line["reason"], line["detail"], line["execution"]) == (
         message_id,
@@ -164,7 +165,10 @@ def test_an_event_of_an_executions_end_is_shown_as_the_message_inside(
     assert workflow.run("inspect", "--reason", reason, "--id", "order-1", "--json").documents[-1]["letters"] == 1
 
 
-@pytest.mark.parametrize("given", [None, '{"foo": 1}', json.dumps({"key": "k", "body": "{}", "attributes": {"a": {}}})])
+NO_BYTES = {"a": {"DataType": "Binary", "BinaryValue": "?"}}
+
+
+@pytest.mark.parametrize("given", [None, '{"foo": 1}', json.dumps({"key": "k", "body": "{}", "attributes": NO_BYTES})])
 def test_an_event_without_the_message_says_so(workflow: Workflow, given: str | None) -> None:
     workflow.dead.letter(status_event("ABORTED", EXECUTION + "one", given))
     (line, _) = workflow.run("inspect", "--json").documents

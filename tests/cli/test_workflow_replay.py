@@ -100,12 +100,13 @@ def test_without_room_for_its_key_a_message_that_has_no_other_is_left(deploy: De
     workflow = deploy(key="")
     message_id = workflow.letter({"a": 1}, attributes=TEN)
     text_of_it = (
-        "it has ten attributes, and needs one for its key: `drop` it, take one out in the file, replay --from-drop"
+        "has ten attributes, and needs one for its key: `drop` it, take one out in the file, replay --from-drop"
     )
     line = workflow.run("inspect", "--json").documents[0]
     assert line["to_do"] == text_of_it
     run = workflow.run("replay", "--all")
     assert (run.exit_code, workflow.queued, workflow.dead.all) == (1, [], [message_id])
+    assert f"sqs:{message_id}: is left, it {text_of_it}\n" in run.stdout
     assert f"1 letter left: {text_of_it}.\n" in run.stdout
 
 
@@ -146,6 +147,27 @@ def test_without_room_for_the_key_the_event_itself_goes_back(deploy: Deploy, key
     assert workflow.queued[0][0] == body
     workflow.work({})
     assert workflow.ran == ["order-1" if key else "sqs:m-7"]
+
+
+@pytest.mark.parametrize(("key", "number"), [("id", 7), ("id", 9), ("id", 10), ("", 7), ("", 9)])
+def test_a_message_with_many_attributes_comes_back_whole(deploy: Deploy, key: str, number: int) -> None:
+    """Its letter has no room for them beside the reason: they are in its body."""
+    workflow = deploy(key=key)
+    attributes = {f"a{index}": text("v") for index in range(number)}
+    workflow.letter(order(), attributes=attributes)
+    work_after_sending(workflow, {}, default="not-applied")
+    run = workflow.run("replay", "--all", "--wait", "--json")
+    assert [outcome for outcome, _ in outcomes(run).values()] == ["failed"]
+    workflow.dead.clock.seconds += 60
+    workflow.dead.heal()
+    line = workflow.run("inspect", "--json").documents[0]
+    assert (line["reason"], line["detail"], line["replay"]) == ("not-applied", "d", "run")
+    assert line["execution"].startswith(EXECUTION)
+    work_after_sending(workflow, {}, default="completed")
+    run = workflow.run("replay", "--all", "--wait", "--json")
+    assert [outcome for outcome, _ in outcomes(run).values()] == ["completed"]
+    assert workflow.ran[0] == workflow.ran[1]
+    assert set(workflow.last["attributes"]) == {*attributes, "dead_letter_key"}
 
 
 # --- what is left
@@ -246,12 +268,12 @@ def test_what_certainly_did_nothing_is_sent_whatever_is_forgotten(workflow: Work
 # --- what became of it
 
 
-def work_after_sending(workflow: Workflow, fates: dict[str, str]) -> None:
+def work_after_sending(workflow: Workflow, fates: dict[str, str], default: str = "completed") -> None:
     """Starter and state machine come when all is sent: at the first question of what became of it."""
 
     def at_question(request: Any, effect: Callable[[], Any]) -> Any:
         if workflow.dead.queued:
-            workflow.world._play(lambda: workflow.work(fates))
+            workflow.world._play(lambda: workflow.work(fates, default))
         return effect()
 
     workflow.world.on("BatchGetItem", answers=at_question)
@@ -297,6 +319,6 @@ def test_what_still_runs_is_said_to_be_under_way(workflow: Workflow) -> None:
 def test_messages_that_are_alike_are_told_apart_by_their_keys(deploy: Deploy) -> None:
     workflow = deploy(key="")
     first, second = (f"sqs:{workflow.letter({'a': 1})}" for _ in range(2))
-    work_after_sending(workflow, {second: "unknown"})
-    run = workflow.run("replay", "--all", "--wait", "--json")
-    assert outcomes(run) == {first: ("completed", ""), second: ("parked", "outcome-unknown")}
+    work_after_sending(workflow, {first: "runs", second: "unknown"})
+    run = workflow.run("replay", "--all", "--wait", "--timeout", "20s", "--json")
+    assert outcomes(run) == {first: ("under-way", "in progress"), second: ("parked", "outcome-unknown")}

@@ -40,6 +40,8 @@ class Workflow:
         self.dead = dead
         self.world: World = dead.world
         self.started: list[dict[str, Any]] = []
+        # The input of the last execution.
+        self.last: dict[str, Any] = {}
         # The keys of which the effect has run, in order.
         self.ran: list[str] = []
 
@@ -153,6 +155,7 @@ class Workflow:
                 answer = starter.handle({"Records": [delivered]}, _Context())
             assert answer == {"batchItemFailures": []}
         started, self.started = self.started, []
+        self.last = started[-1]
         for number, execution in enumerate(started):
             self._execute(f"run-{len(self.ran)}-{number}", execution, fates.get(execution["key"], default))
 
@@ -186,8 +189,13 @@ class Workflow:
             self.dead.letter(status_event("ABORTED", arn, json.dumps(given)))
 
     def _fail(self, given: dict[str, Any], arn: str, reason: str) -> None:
+        """With over six attributes of the producer's, it sends what EventBridge would."""
         producers = {name: value for name, value in given["attributes"].items() if name not in _OWN}
-        self.letter(given["body"], reason, key=given["key"], execution=arn, detail="d", attributes=producers)
+        body = given["body"]
+        if len(producers) > 6:
+            kept = {"key": given["key"], "body": body, "attributes": producers}
+            body, producers = status_event("FAILED", arn, json.dumps(kept), f"IdempotentConsumer.{reason}"), {}
+        self.letter(body, reason, key=given["key"], execution=arn, detail="d", attributes=producers)
 
     def _claim(self, key: str, owner: str, digest: str, message_id: str, age: float) -> dict[str, Any]:
         request = {"key": key, "owner": owner, "fingerprint": digest, "messageId": message_id}

@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.e2e.workflows import Attributes, Message, Workflow, text
 
-# What differs from one workflow to another.
-_OWN = ("claimedAt", "completedAt", "expiresAt", "owner", "parkedAt", "releasedAt")
+# What differs from one workflow to another; the fingerprint, since the keys are not the same.
+_OWN = ("claimedAt", "completedAt", "expiresAt", "fingerprint", "owner", "parkedAt", "releasedAt")
 _LONG = "k" * 2000
 # Each is returned by an effect, recorded, and returned to a duplicate. The last is just short enough: its quotes count.
 RESULTS: Sequence[Any] = (

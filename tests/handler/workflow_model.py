@@ -153,6 +153,8 @@ class World:
         self._guard = guard
         self._is_idempotent = is_idempotent
         self._sent = 0
+        # The state and the execution that wrote a row last.
+        self._wrote: dict[str, tuple[str, str]] = {}
         left_out = set() if has_key else {"EVENT_ID"}
         self._environment = {name: value for name, value in STARTER_ENVIRONMENT.items() if name not in left_out}
         self._service = _Service(self)
@@ -205,9 +207,13 @@ class World:
         given = {*request["ExpressionAttributeNames"], *request["ExpressionAttributeValues"]}
         if given != {name for name in used if name[0] in "#:"}:
             self.complaints.append(f"DynamoDB would not take {request}")
+        writer = by, request["ExpressionAttributeValues"][":owner"]["S"]
         if not holds:
+            if self._wrote.get(key) == writer:
+                self.complaints.append(f"{by} was refused what it had written itself: {key}")
             raise client_error(REFUSED, UPDATE, Item=row or {})
         self._write(by, key, row or {}, changed)
+        self._wrote[key] = writer
         return {}
 
     def release(self, key: str, is_unparked: bool) -> None:
@@ -218,11 +224,13 @@ class World:
         if is_unparked:
             changed.pop("parkedAt", None)
         self._write("person", key, row, changed)
+        self._wrote.pop(key, None)
 
     def sweep(self, key: str) -> None:
         """DynamoDB deletes a row that is past its time to live."""
         if int(self.rows[key]["expiresAt"]["N"]) * 1000 <= self.now_ms:
             del self.rows[key]
+            self._wrote.pop(key, None)
             self.lives[key] += 1
 
     def _write(self, by: str, key: str, before: Item, after: Item) -> None:

@@ -84,6 +84,50 @@ def test_nothing_known_is_no_obstacle_to_an_operation(fresh: Plan) -> None:
     ]
 
 
+# Without their alarms, which are as the others'.
+WORKFLOW = [
+    "aws_cloudwatch_event_rule.failure",
+    "aws_cloudwatch_event_target.failure",
+    "aws_cloudwatch_log_group.workflow",
+    "aws_dynamodb_table.idempotency",
+    "aws_iam_role.workflow",
+    "aws_iam_role_policy.workflow",
+    "aws_sfn_state_machine.workflow",
+    "aws_sqs_queue_policy.dead_letter",
+    "module.queue.aws_sqs_queue.dead_letter",
+    "module.queue.aws_sqs_queue.intake",
+    "module.queue.aws_sqs_queue_redrive_allow_policy.dead_letter",
+    "module.queue.aws_sqs_queue_redrive_policy.intake",
+    "module.starter.aws_cloudwatch_log_group.worker",
+    "module.starter.aws_iam_role.worker",
+    "module.starter.aws_iam_role_policy.worker",
+    "module.starter.aws_lambda_event_source_mapping.intake[0]",
+    "module.starter.aws_lambda_function.worker",
+]
+
+
+@pytest.mark.case("T11")
+@pytest.mark.parametrize(
+    ("workflow", "more"),
+    [
+        (
+            "ingestion",
+            [
+                "module.guard[0].aws_cloudwatch_log_group.worker",
+                "module.guard[0].aws_iam_role.worker",
+                "module.guard[0].aws_iam_role_policy.worker",
+                "module.guard[0].aws_lambda_function.worker",
+                "module.queue.aws_sqs_queue_policy.intake[0]",
+            ],
+        ),
+        ("reports", ["aws_iam_role_policy.effect[0]"]),
+    ],
+)
+def test_nothing_known_is_no_obstacle_to_a_workflow(fresh: Plan, workflow: str, more: list[str]) -> None:
+    created = [address for address in fresh.created(f"module.{workflow}") if not address.startswith("module.alarms.")]
+    assert created == sorted([*WORKFLOW, *more])
+
+
 def test_a_business_table_is_made_although_its_name_is_not_known_yet(fresh: Plan) -> None:
     assert fresh.created("module.tables") == ["aws_dynamodb_table.business[0]", "aws_dynamodb_table.ledger"]
     assert fresh.after_unknown("module.tables.aws_dynamodb_table.business[0]")["name"] is True
@@ -101,3 +145,7 @@ def test_the_values_really_are_unknown(fresh: Plan) -> None:
     assert fresh.after_unknown("aws_secretsmanager_secret.token")["arn"] is True
     worker = fresh.after_unknown("module.charges.module.function.aws_lambda_function.worker")
     assert worker["environment"] == [{"variables": True}]
+    assert fresh.after_unknown("aws_lambda_function.charge")["arn"] is True
+    for workflow in ("ingestion", "reports"):
+        assert fresh.after_unknown(f"module.{workflow}.aws_sfn_state_machine.workflow")["definition"] is True
+    assert fresh.after_unknown("module.reports.aws_iam_role_policy.effect[0]")["policy"] is True
