@@ -260,6 +260,27 @@ def test_an_execution_that_is_stopped_during_its_effect_comes_back_as_the_messag
         assert later.runs(key) == 2
 
 
+def test_the_command_line_sends_a_stopped_execution_back_once_its_key_is_released(
+    workflows: dict[str, Workflow], event_id: str
+) -> None:
+    guarded, operator = workflows["guarded"], Operator(workflows["guarded"])
+    message = guarded.send({"id": event_id, "does": "waits-once"}, {"trace": text("t-3")})
+    wait_for(lambda: guarded.runs(event_id), "the effect runs")
+    guarded.stop(event_id, message)
+    guarded.let_end(event_id)
+    wait_for(lambda: guarded.dead_letters.depth().waiting, "EventBridge's letter")
+    refused = operator.json("replay", "--id", event_id)
+    assert refused.status == 1, refused
+    assert guarded.dead_letters.depth().waiting == 1
+
+    release(guarded, event_id)
+    replayed = operator.json("replay", "--id", event_id, "--wait")
+    assert (replayed.status, replayed.last["sent"], replayed.last["outcomes"]) == (0, 1, {"completed": 1}), replayed
+    assert guarded.runs(event_id) == 2
+    assert guarded.dead_letters.depth().is_empty
+    assert [entry["how"] for entry in guarded.row(event_id)["audit"]] == ["release"]
+
+
 @pytest.mark.parametrize("meanwhile", ["gone", "released"])
 def test_what_became_of_an_effect_is_recorded_although_its_claim_was_taken_from_it(
     workflow: Workflow, event_id: str, meanwhile: str
@@ -481,3 +502,20 @@ def test_both_guards_give_the_same_results_and_rows_for_the_same_deliveries(
 @pytest.mark.case("T08", "T10")
 def test_a_plan_after_apply_changes_nothing_but_alarms(deployed: Deployed) -> None:
     assert {address: actions for address, actions in deployed.changes.items() if not ALARM.search(address)} == {}
+
+
+@pytest.fixture(scope="module")
+def destroyed(deployed: Deployed, workflows: dict[str, Workflow]) -> Deployed:
+    """The workflows after terraform destroy."""
+    deployed.root.destroy()
+    return deployed
+
+
+def test_destroy_leaves_nothing(destroyed: Deployed, emulator: Emulator) -> None:
+    assert destroyed.root.resources() == []
+    assert emulator.client("sqs").list_queues().get("QueueUrls", []) == []
+    assert emulator.client("dynamodb").list_tables()["TableNames"] == []
+    assert emulator.client("stepfunctions").list_state_machines()["stateMachines"] == []
+    assert emulator.client("events").list_rules()["Rules"] == []
+    assert emulator.client("lambda").list_event_source_mappings()["EventSourceMappings"] == []
+    assert emulator.client("lambda").list_functions()["Functions"] == []

@@ -36,7 +36,7 @@ REFUSED = "ConditionalCheckFailedException"
 
 # The state, the reason it gives, and what is done first.
 FAILING = {
-    "Claim kept": ("claim-kept", "Dead letter"),
+    "Claim kept": ("claim-kept", "Extend claim"),
     "Conflict": ("id-reused", "Dead letter"),
     "Guard failed": ("guard-failed", "Release"),
     "Not applied": ("not-applied", "Release"),
@@ -72,14 +72,19 @@ def one(pattern: str, text: str) -> str:
 
 def write_of(name: str, values: Mapping[str, Any]) -> Request:
     """The UpdateItem of a state, without its key. values: of the placeholders that the definition computes."""
-    text = state_text(name)
+    text, record = state_text(name), state_text("record")
+    if "merge(local.record.values" in text:
+        text += record
+    text = text.replace("local.record.condition", '"' + one(r'condition += "(.*)"$', record) + '"')
+    text = text.replace("${local.record.sets}", one(r'sets += "(.*)"$', record))
     literal = {key: {"S": value} for key, value in re.findall(r'"(:\w+)" += { S = "([A-Z_]+)" }', text)}
-    placeholders = re.findall(r'^ +"(:\w+)" += ', text, re.MULTILINE)
     return {
         "ConditionExpression": one(r'ConditionExpression += "(.*)"$', text),
         "UpdateExpression": one(r'UpdateExpression += "(.*)"$', text),
         "ExpressionAttributeNames": dict(re.findall(r'"(#\w+)" = "(\w+)"', text)),
-        "ExpressionAttributeValues": {each: literal.get(each) or values[each] for each in placeholders},
+        "ExpressionAttributeValues": {
+            each: literal.get(each) or values[each] for each in re.findall(r'"(:\w+)" += ', text)
+        },
     }
 
 
@@ -103,7 +108,8 @@ class Message:
 
 @dataclass
 class Execution:
-    """status: RUNNING, or how it ended. life: of the row that it has claimed. output, error: of its end."""
+    """status: RUNNING, or how it ended. life: of the row that it has claimed. output, error: of its end. last: the
+    state that it was in last."""
 
     name: str
     input: str
@@ -113,6 +119,8 @@ class Execution:
     state: str | None = "Guard"
     data: Any = None
     life: int | None = None
+    is_redriven: bool = False
+    last: Step = None, None
     tries: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -207,7 +215,7 @@ class World:
         given = {*request["ExpressionAttributeNames"], *request["ExpressionAttributeValues"]}
         if given != {name for name in used if name[0] in "#:"}:
             self.complaints.append(f"DynamoDB would not take {request}")
-        writer = by, request["ExpressionAttributeValues"][":owner"]["S"]
+        writer = by, request["ExpressionAttributeValues"].get(":owner", {"S": ""})["S"]
         if not holds:
             if self._wrote.get(key) == writer:
                 self.complaints.append(f"{by} was refused what it had written itself: {key}")
@@ -253,11 +261,21 @@ class World:
         """One state, or one attempt at it."""
         name, given = execution.state, execution.data
         assert name is not None and execution.status == "RUNNING"
+        execution.last = name, given
         if name in FAILING:
             reason, following = FAILING[name]
             execution.state, execution.data = following, reason
         else:
             execution.state, execution.data = self._states[name](self, execution, given)
+
+    def redrive(self, execution: Execution) -> None:
+        """A person lets one that has failed go on, at the state where it stopped."""
+        if execution.state is None:
+            execution.state, execution.data = execution.last
+        if execution.state == "Effect answers":
+            execution.state, execution.data = "Effect", None
+        execution.status, execution.error, execution.is_redriven = "RUNNING", "", True
+        execution.tries.clear()
 
     def end(self, execution: Execution, status: str, error: str = "", *, is_told: bool = True) -> None:
         """It ends without a letter of its own: EventBridge tells. is_told: with its input."""
@@ -333,6 +351,8 @@ class World:
         return "Skipped", answer
 
     def _begin_effect(self, execution: Execution, _data: Any) -> Step:
+        if execution.is_redriven:  # it may have begun before
+            return "Outcome unknown", None
         outcome = self.decide()
         if outcome in ("applied", "unknown"):
             given = execution.given
@@ -374,16 +394,27 @@ class World:
         bury: Step = "Dead letter", reason
         return self._task(execution, "Park", self._writing(execution, "Park", reason), bury, bury, bury)
 
+    def _extend(self, execution: Execution, reason: str) -> Step:
+        bury: Step = "Dead letter", reason
+        return self._task(execution, "Extend claim", self._writing(execution, "Extend claim", ""), bury, bury, bury)
+
     def _bury(self, execution: Execution, reason: str) -> Step:
-        given = execution.given
-        kept = [pair for pair in given["attributes"].items() if not pair[0].startswith("dead_letter_")]
-        own = {"dead_letter_reason": reason, "dead_letter_execution": execution.arn, "dead_letter_detail": "why"}
-        attributes = [
-            ("dead_letter_key", {"DataType": "String", "StringValue": given["key"]}),
-            *kept[:9],
-            *((name, {"DataType": "String", "StringValue": text}) for name, text in own.items()),
-        ]
-        letter = Letter(given["body"], dict(attributes[:10]), reason)
+        given, body = execution.given, execution.given["body"]
+        own = {
+            "dead_letter_detail": "why",
+            "dead_letter_execution": execution.arn,
+            "dead_letter_key": given["key"],
+            "dead_letter_reason": reason,
+        }
+        producers = {name: value for name, value in given["attributes"].items() if name not in own}
+        attributes = {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
+        if len(producers) > 6:
+            text = json.dumps({"key": given["key"], "body": body, "attributes": producers})
+            error = f"IdempotentConsumer.{reason}"
+            body = status_event(text, status="FAILED", error=error, executionArn=execution.arn)
+        else:
+            attributes |= producers
+        letter = Letter(body, attributes, reason)
         send = lambda: self.interfere(lambda: self.letters.append(letter))  # noqa: E731
         unsent: Step = None, None
         step = self._task(execution, "Dead letter", send, ("Failed", reason), unsent, unsent)
@@ -420,6 +451,7 @@ class World:
         "Skipped": _skip,
         "Release": _release,
         "Park": _park,
+        "Extend claim": _extend,
         "Dead letter": _bury,
         "Failed": _fail,
     }
