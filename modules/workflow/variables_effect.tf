@@ -45,16 +45,16 @@ variable "effect" {
       for state in try(values(jsondecode(var.effect.fragment).States), []) :
       try(contains(["Choice", "Fail", "Map", "Parallel", "Pass", "Succeed", "Task", "Wait"], state.Type), false)
     ])
-    error_message = "effect.fragment has ${join(" and ", [for name, state in try(jsondecode(var.effect.fragment).States, {}) : "${name} of ${try("Type ${jsonencode(state.Type)}", "no Type")}" if !try(contains(["Choice", "Fail", "Map", "Parallel", "Pass", "Succeed", "Task", "Wait"], state.Type), false)])}, but each state must be an object with a Type: Choice, Fail, Map, Parallel, Pass, Succeed, Task or Wait."
+    error_message = "effect.fragment has ${join(" and ", [for name, state in try(merge(jsondecode(var.effect.fragment).States), {}) : "${name} of ${try("Type ${jsonencode(state.Type)}", "no Type")}" if !try(contains(["Choice", "Fail", "Map", "Parallel", "Pass", "Succeed", "Task", "Wait"], state.Type), false)])}, but each state must be an object with a Type: Choice, Fail, Map, Parallel, Pass, Succeed, Task or Wait."
   }
 
   # As deep as a Map or Parallel of the fragment; AWS refuses the same deeper down.
   validation {
     condition = alltrue([
-      for names in [flatten([for states in [try(jsondecode(var.effect.fragment).States, {})] : [keys(states), [for state in values(states) : [for part in concat(try(state.Branches, []), try([state.ItemProcessor], []), try([state.Iterator], [])) : try(keys(part.States), [])]]]])] :
+      for names in [flatten([for states in [try(merge(jsondecode(var.effect.fragment).States), {})] : [keys(states), [for state in values(states) : [for part in concat(try([for branch in state.Branches : branch], []), try([state.ItemProcessor], []), try([state.Iterator], [])) : try(keys(part.States), [])]]]])] :
       length(names) == length(distinct(names)) && length(setintersection(names, local.own_states)) == 0 && alltrue([for name in names : length(name) >= 1 && length(name) <= 80])
     ])
-    error_message = "effect.fragment has the states ${jsonencode(flatten([for states in [try(jsondecode(var.effect.fragment).States, {})] : [keys(states), [for state in values(states) : [for part in concat(try(state.Branches, []), try([state.ItemProcessor], []), try([state.Iterator], [])) : try(keys(part.States), [])]]]]))}, but a name has 1 to 80 characters, stands once in the whole state machine, and is none of the module's own, ${jsonencode(local.own_states)}."
+    error_message = "effect.fragment has the states ${jsonencode(flatten([for states in [try(merge(jsondecode(var.effect.fragment).States), {})] : [keys(states), [for state in values(states) : [for part in concat(try([for branch in state.Branches : branch], []), try([state.ItemProcessor], []), try([state.Iterator], [])) : try(keys(part.States), [])]]]]))}, but a name has 1 to 80 characters, stands once in the whole state machine, and is none of the module's own, ${jsonencode(local.own_states)}."
   }
 
   validation {
@@ -62,17 +62,17 @@ variable "effect" {
       for language in concat(try([jsondecode(var.effect.fragment).QueryLanguage], []), [for state in try(values(jsondecode(var.effect.fragment).States), []) : state.QueryLanguage if can(state.QueryLanguage)]) :
       try(contains(["JSONata", "JSONPath"], language), false)
     ])
-    error_message = "effect.fragment has the QueryLanguage ${join(", ", concat(try([jsonencode(jsondecode(var.effect.fragment).QueryLanguage)], []), [for name, state in try(jsondecode(var.effect.fragment).States, {}) : "${jsonencode(state.QueryLanguage)} in ${name}" if can(state.QueryLanguage)]))}, but it is JSONPath or JSONata."
+    error_message = "effect.fragment has the QueryLanguage ${join(", ", concat(try([jsonencode(jsondecode(var.effect.fragment).QueryLanguage)], []), [for name, state in try(merge(jsondecode(var.effect.fragment).States), {}) : "${jsonencode(state.QueryLanguage)} in ${name}" if can(state.QueryLanguage)]))}, but it is JSONPath or JSONata."
   }
 
   # A state without one speaks the state machine's, which is JSONPath. The module can say it for the outer states only.
   validation {
     condition = try(jsondecode(var.effect.fragment).QueryLanguage, "") != "JSONata" ? true : alltrue(flatten([
       for state in try(values(jsondecode(var.effect.fragment).States), []) : [
-        for part in concat(try(state.Branches, []), try([state.ItemProcessor], []), try([state.Iterator], [])) : [for inner in try(values(part.States), []) : can(inner.QueryLanguage)]
+        for part in concat(try([for branch in state.Branches : branch], []), try([state.ItemProcessor], []), try([state.Iterator], [])) : [for inner in try(values(part.States), []) : can(inner.QueryLanguage)]
       ]
     ]))
-    error_message = "effect.fragment has the QueryLanguage JSONata and, in ${join(", ", [for name, state in try(jsondecode(var.effect.fragment).States, {}) : name if length(concat(try(state.Branches, []), try([state.ItemProcessor], []), try([state.Iterator], []))) > 0])}, states without one: these would be taken for JSONPath. Give each of them a QueryLanguage."
+    error_message = "effect.fragment has the QueryLanguage JSONata and, in ${join(", ", [for name, state in try(merge(jsondecode(var.effect.fragment).States), {}) : name if length(concat(try([for branch in state.Branches : branch], []), try([state.ItemProcessor], []), try([state.Iterator], []))) > 0])}, states without one: these would be taken for JSONPath. Give each of them a QueryLanguage."
   }
 
   validation {

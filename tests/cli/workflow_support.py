@@ -155,7 +155,7 @@ class Workflow:
                 answer = starter.handle({"Records": [delivered]}, _Context())
             assert answer == {"batchItemFailures": []}
         started, self.started = self.started, []
-        self.last = started[-1]
+        self.last = started[-1] if started else {}
         for number, execution in enumerate(started):
             self._execute(f"run-{len(self.ran)}-{number}", execution, fates.get(execution["key"], default))
 

@@ -356,6 +356,17 @@ def segment() -> Iterator[Any]:
     xray_recorder.clear_trace_entities()
 
 
+def test_a_line_that_cannot_be_printed_takes_no_claim_back(
+    workflow: Workflow, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr("idempotent_consumer.telemetry.emit_counts", full)
+    assert workflow.ask(key="o-1")["proceed"] is True
+    assert "fault: OSError" in caplog.text
+
+
 def test_the_claim_is_a_subsegment_also_where_it_fails(segment: Any, workflow: Workflow) -> None:
     workflow.ask(key="o-1", owner=ONE)
     workflow.cloud.on(UPDATE, raises=client_error("InternalServerError"))

@@ -219,7 +219,8 @@ class World:
         if not holds:
             if self._wrote.get(key) == writer:
                 self.complaints.append(f"{by} was refused what it had written itself: {key}")
-            raise client_error(REFUSED, UPDATE, Item=row or {})
+            wants_row = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+            raise client_error(REFUSED, UPDATE, **({"Item": row} if row and wants_row else {}))
         self._write(by, key, row or {}, changed)
         self._wrote[key] = writer
         return {}

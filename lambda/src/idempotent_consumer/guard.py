@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Mapping
 from typing import Any
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:  # as entry_point.uncollected does
@@ -17,7 +18,7 @@ from idempotent_consumer.workflow_claim import ClaimRequest, ClaimUnavailable, c
 class Guard:
     """dynamodb: a client made by `aws.create_client`. Raises SettingsError."""
 
-    def __init__(self, environment: Any, dynamodb: Any) -> None:
+    def __init__(self, environment: Mapping[str, str], dynamodb: Any) -> None:
         read = Reader(environment)
         self._consumer_name = read.text("CONSUMER_NAME")
         self._table = read.text("IDEMPOTENCY_TABLE")
@@ -31,15 +32,21 @@ class Guard:
                 answer = claim(self._dynamodb, self._table, wanted, telemetry.now_ms())
         except ClaimUnavailable as failure:
             telemetry.log_verdict(wanted.message_id or "", wanted.key, failure.verdict)
-            telemetry.emit_counts(self._consumer_name, {"Misconfigured": int(failure.verdict.is_misconfigured)})
+            self._emit(wanted, {"Misconfigured": int(failure.verdict.is_misconfigured)})
             raise
         reason = str(answer["reason"])
         if not answer["proceed"]:
             outcome = Outcome.CONFLICT if reason == "conflict" else Outcome.DUPLICATE
             telemetry.log_verdict(wanted.message_id or "", wanted.key, Verdict(outcome, reason))
         counted = {"Claimed": ("claimed",), "Conflicts": ("conflict",), "Skipped": ("duplicate", "parked")}
-        telemetry.emit_counts(self._consumer_name, {name: int(reason in those) for name, those in counted.items()})
+        self._emit(wanted, {name: int(reason in those) for name, those in counted.items()})
         return answer
+
+    def _emit(self, wanted: ClaimRequest, counts: Mapping[str, int]) -> None:
+        try:
+            telemetry.emit_counts(self._consumer_name, counts)
+        except Exception as error:  # the key is claimed: without an owner nobody could ask again
+            telemetry.log_fault(wanted.message_id or "", error)
 
 
 def _connect() -> Guard:
