@@ -464,7 +464,7 @@ run "reject_fragment_with_a_branch_that_names_no_language" {
   expect_failures = [var.effect]
 }
 
-# effect.fragment goes on to Notify, but must stay within its states, ["Charge","Done"].
+# effect.fragment goes on to "Notify", but must stay within its states, ["Charge","Done"].
 run "reject_fragment_that_goes_on_to_no_state" {
   command = plan
 
@@ -479,7 +479,7 @@ run "reject_fragment_that_goes_on_to_no_state" {
   expect_failures = [var.effect]
 }
 
-# effect.fragment goes on to Skipped, but must stay within its states, ["Charge"].
+# effect.fragment goes on to "Skipped", but must stay within its states, ["Charge"].
 run "reject_fragment_that_goes_on_to_the_modules_state" {
   command = plan
 
@@ -494,7 +494,7 @@ run "reject_fragment_that_goes_on_to_the_modules_state" {
   expect_failures = [var.effect]
 }
 
-# effect.fragment goes on to Paid, but must stay within its states, ["Charge","Done"].
+# effect.fragment goes on to "Paid", but must stay within its states, ["Charge","Done"].
 run "reject_fragment_whose_choice_is_no_state" {
   command = plan
 
@@ -509,7 +509,7 @@ run "reject_fragment_whose_choice_is_no_state" {
   expect_failures = [var.effect]
 }
 
-# effect.fragment goes on to Pay, but must stay within its states, ["Charge","Done"].
+# effect.fragment goes on to "Pay", but must stay within its states, ["Charge","Done"].
 run "reject_fragment_whose_default_is_no_state" {
   command = plan
 

@@ -4,7 +4,7 @@ variable "effect" {
     - function: arn of a Lambda function, version or alias. It is given {key, messageId, fingerprint, event, body, attributes}, and what it returns is the result.
     - fragment: states of your own in place of the one that calls a function, as the JSON of an object with StartAt, States and perhaps QueryLanguage, JSONPath or JSONata. They are one branch of a Parallel state, begin with the same input, and what the last one gives is the result. With JSONata the states within a Map or Parallel each say so themselves.
     - not_applied_errors: the errors that say for certain that nothing was done. They release the claim, so that the message can be replayed; of a function they are tried again before that. After any other error the claim is kept, and a person decides. Null means Lambda.TooManyRequestsException and Lambda.ResourceNotFoundException for a function, none for a fragment, whose own Fail state can name one.
-    - max_attempts: calls of the function, 1 to 100, while it ends with one of these errors; waits between them grow from 1 second to 5 minutes. Not used with a fragment, which has Retry of its own.
+    - max_attempts: calls of the function, 1 to 100, while it ends with one of these errors; waits between them grow from 1 second to 5 minutes, so 20 calls take up to an hour. Not used with a fragment, which has Retry of its own.
     - timeout_seconds: seconds, 1 to 99999999, for a call of the function; then it may have acted or not, and the claim is kept. Not used with a fragment: a Parallel state has no timeout, so give each of its Task states one.
     - policy_documents: JSON policies for what the fragment's states call; the state machine's role gets them.
   EOT
@@ -13,7 +13,7 @@ variable "effect" {
   type = object({
     fragment           = optional(string)
     function           = optional(object({ arn = string }))
-    max_attempts       = optional(number, 6)
+    max_attempts       = optional(number, 20)
     not_applied_errors = optional(list(string))
     policy_documents   = optional(list(string), [])
     timeout_seconds    = optional(number, 900)
@@ -80,7 +80,7 @@ variable "effect" {
       for state in try(values(jsondecode(var.effect.fragment).States), []) :
       length(setsubtract(concat(try([state.Next], []), try([state.Default], []), try(state.Choices[*].Next, []), try(state.Catch[*].Next, [])), keys(jsondecode(var.effect.fragment).States))) == 0
     ])
-    error_message = "effect.fragment goes on to ${join(", ", distinct(flatten([for state in try(values(jsondecode(var.effect.fragment).States), []) : [for next in concat(try([state.Next], []), try([state.Default], []), try(state.Choices[*].Next, []), try(state.Catch[*].Next, [])) : next if !contains(keys(jsondecode(var.effect.fragment).States), next)]])))}, but must stay within its states, ${try(jsonencode(keys(jsondecode(var.effect.fragment).States)), "")}."
+    error_message = "effect.fragment goes on to ${join(", ", distinct(flatten([for state in try(values(jsondecode(var.effect.fragment).States), []) : [for next in concat(try([state.Next], []), try([state.Default], []), try(state.Choices[*].Next, []), try(state.Catch[*].Next, [])) : jsonencode(next) if !try(contains(keys(jsondecode(var.effect.fragment).States), next), false)]])))}, but must stay within its states, ${try(jsonencode(keys(jsondecode(var.effect.fragment).States)), "")}."
   }
 
   validation {
@@ -92,7 +92,7 @@ variable "effect" {
 
   validation {
     condition = try(length(keys(jsondecode(var.effect.fragment).States)) > 0, false) ? anytrue([
-      for state in values(jsondecode(var.effect.fragment).States) : try(state.End, false) || contains(["Fail", "Succeed"], try(state.Type, "Fail"))
+      for state in values(jsondecode(var.effect.fragment).States) : try(state.End == true, false) || try(contains(["Fail", "Succeed"], state.Type), true)
     ]) : true
     error_message = "effect.fragment has no state with End or of Type Succeed or Fail among ${try(jsonencode(keys(jsondecode(var.effect.fragment).States)), "")}: it could never end."
   }

@@ -73,8 +73,8 @@ class Workflow:
         self.change(key or data["id"], status={"S": "COMPLETED"}, completedAt=self._ago(age), result={"S": '{"a": 1}'})
 
     def park(self, data: Mapping[str, Any], *, key: str | None = None, age: float = 60, detail: str = "boom") -> str:
-        """Its effect failed, and may have acted."""
-        arn = self.claim(data, "FAILED", key=key, age=age)
+        """Its effect failed after a minute, and may have acted."""
+        arn = self.claim(data, "FAILED", key=key, age=age + 60)
         parked = {"reason": {"S": "outcome-unknown"}, "detail": {"S": detail}}
         self.change(key or data["id"], parkedAt=self._ago(age), **parked)
         return arn

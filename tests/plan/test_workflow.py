@@ -239,7 +239,7 @@ def test_a_function_is_called_again_only_where_it_has_certainly_not_begun(
 ) -> None:
     effect = machines["minimal"]["States"]["Effect"]
     certain = ["Lambda.ResourceNotFoundException", "Lambda.TooManyRequestsException"]
-    assert [(retrier["ErrorEquals"], retrier["MaxAttempts"]) for retrier in effect["Retry"]] == [(certain, 5)]
+    assert [(retrier["ErrorEquals"], retrier["MaxAttempts"]) for retrier in effect["Retry"]] == [(certain, 19)]
     assert effect["Catch"][0] == {"ErrorEquals": certain, "Next": "Not applied"}
     assert effect["TimeoutSeconds"] == 900
 
