@@ -132,3 +132,6 @@ def test_a_key_that_no_claim_can_have_hides_no_other_letter(
     workflow.letter({"a": 2})
     lines = workflow.run("inspect", "--json").documents[:-1]
     assert [(line["replay"], line["replay_reason"]) for line in lines] == [("refuse", "guard-failed"), ("run", "")]
+    # DynamoDB would refuse to read any of a page that has such a key.
+    (request,) = workflow.world.requests("BatchGetItem")
+    assert len(request["RequestItems"]["orders-idempotency"]["Keys"]) == 1
