@@ -65,6 +65,7 @@ run "shortest_block" {
       STATE_MACHINE_ARN          = "arn:aws:states:eu-central-1:111122223333:stateMachine:charges"
       VISIBILITY_TIMEOUT_SECONDS = "180"
       WORKFLOW_NAMESPACE         = "ingestion"
+      WORKFLOW_RETENTION_SECONDS = "1555200"
     })
     error_message = "the starter's settings are ${jsonencode(local.starter_settings)}"
   }

@@ -1316,6 +1316,21 @@ run "reject_environment_with_the_namespace" {
   expect_failures = [var.function]
 }
 
+# function.environment has WORKFLOW_RETENTION_SECONDS, set by this module or by Lambda itself: choose other names.
+run "reject_environment_with_the_retention_of_claims" {
+  command = plan
+
+  module {
+    source = "./modules/workflow"
+  }
+
+  variables {
+    function = { environment = { WORKFLOW_RETENTION_SECONDS = "mine" } }
+  }
+
+  expect_failures = [var.function]
+}
+
 # queue.max_receive_count (8) x the larger of queue.visibility_timeout_seconds (43200) and queue.backoff_max_seconds (null) must be below queue.retention_days (4, in seconds 345600): a message that fails each time would expire in the queue and never reach the dead-letter queue. Lower queue.max_receive_count or the larger of the two, or raise queue.retention_days.
 run "reject_receives_of_a_workflow_beyond_the_retention" {
   command = plan

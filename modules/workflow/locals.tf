@@ -50,6 +50,7 @@ locals {
       STATE_MACHINE_ARN          = aws_sfn_state_machine.workflow.arn
       VISIBILITY_TIMEOUT_SECONDS = tostring(local.visibility_timeout_seconds)
       WORKFLOW_NAMESPACE         = var.namespace
+      WORKFLOW_RETENTION_SECONDS = tostring(local.retention_seconds)
     },
     { for path in var.event.fingerprint[*] : "EVENT_FINGERPRINT" => path },
     { for path in var.event.id[*] : "EVENT_ID" => path },

@@ -339,6 +339,7 @@ print(json.dumps({
         "STATE_MACHINE_ARN": "arn:aws:states:eu-central-1:111122223333:stateMachine:orders",
         "VISIBILITY_TIMEOUT_SECONDS": "180",
         "WORKFLOW_NAMESPACE": "ingestion",
+        "WORKFLOW_RETENTION_SECONDS": "1555200",
     }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

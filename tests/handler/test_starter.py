@@ -249,6 +249,23 @@ def test_a_message_goes_to_the_dead_letter_queue_once_its_other_events_are_start
     assert letter.detail == "1: started; 2: rejected not-an-s3-notification a record has no s3.object.key"
 
 
+def test_of_two_contents_of_one_key_in_a_message_the_first_is_started_and_the_message_dead_lettered(
+    new_workflow: NewWorkflow, metrics: Metrics
+) -> None:
+    workflow = new_workflow(EVENT_ENVELOPE="s3", EVENT_ID="s3.object.key")
+    body = {"Records": [{"s3": {"object": {"key": "o-1", "eTag": tag}}} for tag in ("a", "a", "b")]}
+    assert workflow.deliver(record("m-1", body)) == NOTHING_FAILED
+    assert workflow.keys == ["o-1"]
+    assert workflow.inputs[0]["event"]["s3"]["object"]["eTag"] == "a"
+    (letter,) = workflow.cloud.dead_letters()
+    assert (json.loads(letter.body), letter.reason) == (body, "id-reused")
+    assert letter.detail == (
+        "1: started; 2: started; "
+        "3: conflict id-reused the message has this id twice, with different content"
+    )
+    assert metrics()["Conflicts"] == 1
+
+
 def test_a_test_event_of_s3_is_ignored_and_counted(new_workflow: NewWorkflow, metrics: Metrics) -> None:
     workflow = new_workflow(EVENT_ENVELOPE="s3", EVENT_ID=None)
     assert workflow.deliver(record("m-1", fixture("body_s3_test_event"))) == NOTHING_FAILED
@@ -640,6 +657,7 @@ def test_the_line_of_metrics_is_literal(workflow: Workflow, metrics: Metrics) ->
                         {"Name": "Duplicates", "Unit": "Count"},
                         {"Name": "Ignored", "Unit": "Count"},
                         {"Name": "Rejected", "Unit": "Count"},
+                        {"Name": "Conflicts", "Unit": "Count"},
                         {"Name": "Retries", "Unit": "Count"},
                         {"Name": "Misconfigured", "Unit": "Count"},
                         {"Name": "EventAge", "Unit": "Milliseconds"},
@@ -655,6 +673,7 @@ def test_the_line_of_metrics_is_literal(workflow: Workflow, metrics: Metrics) ->
         "Duplicates": 1,
         "Ignored": 0,
         "Rejected": 1,
+        "Conflicts": 0,
         "Retries": 1,
         "Misconfigured": 1,
         "EventAge": [880, 880, 880],
@@ -676,6 +695,7 @@ def test_an_outcome_of_a_starter_has_a_metric_of_its_own() -> None:
         "duplicate": "Duplicates",
         "ignored": "Ignored",
         "rejected": "Rejected",
+        "conflict": "Conflicts",
         "retry": "Retries",
     }
 

@@ -19,6 +19,7 @@ def settings(**changes: str | None) -> WorkflowSettings:
 def test_the_environment_is_read_with_its_units() -> None:
     read = settings()
     assert (read.consumer_name, read.table, read.namespace) == ("orders", "orders-idempotency", "ingestion")
+    assert read.retention_seconds == 1_555_200
     assert read.state_machine_arn == "arn:aws:states:eu-central-1:111122223333:stateMachine:orders"
     assert read.dead_letter_queue_url == "https://sqs.test/orders-dlq"
     assert read.backoff == Backoff("https://sqs.test/orders", 180, 900, 345_600, 5)
@@ -66,6 +67,7 @@ def test_the_fingerprint_is_of_the_whole_event_unless_told_otherwise(envelope: s
         "STATE_MACHINE_ARN",
         "IDEMPOTENCY_TABLE",
         "WORKFLOW_NAMESPACE",
+        "WORKFLOW_RETENTION_SECONDS",
         "DEAD_LETTER_QUEUE_URL",
         "QUEUE_URL",
         "VISIBILITY_TIMEOUT_SECONDS",

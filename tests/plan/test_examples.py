@@ -12,7 +12,7 @@ import pytest
 from local.terraform import CHECKOUT
 from tests.plan.support import Plan, module_source, plan, plan_errors
 
-# For each example, its consumers by the module's name, each with its business table; operations and workflows have none.
+# Of each example its consumers, by the module's name, each with its business table; operations and workflows have none.
 EXAMPLES: dict[str, dict[str, str | None]] = {
     "eventbridge": {"parcels": "parcel_scans"},
     "fan-out": {"invoices": "invoice_records", "sales": "sale_records"},

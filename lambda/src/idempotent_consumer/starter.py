@@ -33,6 +33,7 @@ from idempotent_consumer.workflow_settings import WorkflowSettings
 
 _STARTED = Verdict(Outcome.STARTED)
 # This very message has started its execution: whether its effect ran is the guard's to know, not the name's.
+_REUSED = Verdict(Outcome.CONFLICT, "id-reused", "the message has this id twice, with different content")
 _ALREADY_STARTED = Verdict(Outcome.DUPLICATE, "already-started")
 
 
@@ -72,7 +73,9 @@ class Starter:
             return Delivery(message, [Work(message, None, rejected(error))])
         except Exception as error:
             return Delivery(message, [Work(message, None, fault(error, message))])
-        return open_message(message, self._settings, key_of_message(message))
+        delivery = open_message(message, self._settings, key_of_message(message))
+        _refuse_reuse(delivery)
+        return delivery
 
     def _start(self, work: Work, budget: Budget) -> dict[str, Verdict]:
         """Start one execution; the verdict is on the work, and nothing is returned."""
@@ -104,6 +107,17 @@ class Starter:
         telemetry.emit_starts(
             self._settings.consumer_name, report.verdicts, report.event_ages_ms, report.receive_counts
         )
+
+
+def _refuse_reuse(delivery: Delivery) -> None:
+    """Of events of one message that share a key the first is started: the name cannot tell another content apart."""
+    contents: dict[str, str] = {}
+    for work in delivery.works:
+        if (
+            work.event is not None
+            and contents.setdefault(work.event.id, work.event.fingerprint) != work.event.fingerprint
+        ):
+            work.verdict = _REUSED
 
 
 def _connect() -> Starter:

@@ -50,6 +50,7 @@ METRIC_OF_STARTER = {
     Outcome.DUPLICATE: "Duplicates",
     Outcome.IGNORED: "Ignored",
     Outcome.REJECTED: "Rejected",
+    Outcome.CONFLICT: "Conflicts",
     Outcome.RETRY: "Retries",
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 from idempotent_consumer.answer import Verdict
 from idempotent_consumer.aws import CALL_ERRORS, error_code, failed_call
 from idempotent_consumer.items import MAX_HASH_KEY_BYTES, Item
+from idempotent_consumer.workflow_settings import MAX_CLAIM_SECONDS
 
 NAMESPACE = "ingestion"
 RETENTION_SECONDS = 86_400
@@ -67,7 +68,7 @@ class ClaimRequest:
         if key is None and message_id is None:
             raise InvalidRequest("key and messageId are both missing: one of them is needed")
         seconds = request.get("retentionSeconds", RETENTION_SECONDS)
-        if type(seconds) is not int or not 1 <= seconds <= 10 * 366 * 86_400:
+        if type(seconds) is not int or not 1 <= seconds <= MAX_CLAIM_SECONDS:
             raise InvalidRequest(f"retentionSeconds is {seconds!r}, not a whole number from 1 to ten years")
         return cls(
             key=f"sqs:{message_id}" if key is None else key,

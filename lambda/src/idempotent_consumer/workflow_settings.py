@@ -6,18 +6,23 @@ from dataclasses import dataclass
 from idempotent_consumer.expression import Expression
 from idempotent_consumer.settings import DEFAULT_FINGERPRINT, DEFAULT_ID, Backoff, Envelope, Reader
 
+# Ten years.
+MAX_CLAIM_SECONDS = 316_224_000
+
 
 @dataclass(frozen=True)
 class WorkflowSettings:
     """See `modules/workflow` for where each value comes from.
 
-    event_id: None where a message's own id is the key. table, namespace: where the guard claims; for operators.
+    event_id: None where a message's own id is the key. table, namespace, retention_seconds: where the guard claims, and
+    how long a claim lasts; for operators.
     """
 
     consumer_name: str
     state_machine_arn: str
     table: str
     namespace: str
+    retention_seconds: int
     dead_letter_queue_url: str
     envelope: Envelope
     event_id: Expression | None
@@ -37,6 +42,7 @@ class WorkflowSettings:
             state_machine_arn=read.text("STATE_MACHINE_ARN"),
             table=read.text("IDEMPOTENCY_TABLE"),
             namespace=read.text("WORKFLOW_NAMESPACE"),
+            retention_seconds=read.integer("WORKFLOW_RETENTION_SECONDS", 1, MAX_CLAIM_SECONDS),
             dead_letter_queue_url=read.text("DEAD_LETTER_QUEUE_URL"),
             envelope=envelope,
             event_id=read.expression("EVENT_ID", default_id) if has_id else None,
