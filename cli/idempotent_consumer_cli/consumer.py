@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -62,6 +61,11 @@ class Consumer:
         return self.settings if isinstance(self.settings, WorkflowSettings) else None
 
     @property
+    def guard_name(self) -> str:
+        """Of a workflow: the function that is its guard, where it has one."""
+        return f"{self.name}-guard"
+
+    @property
     def is_pipeline(self) -> bool:
         return isinstance(self.settings, Settings)
 
@@ -79,9 +83,11 @@ class Consumer:
         return self.settings
 
     @property
-    def window_seconds(self) -> float:
-        """How long its ledger remembers an event; infinite for a workflow, whose claims say themselves until when."""
-        return math.inf if isinstance(self.settings, WorkflowSettings) else self.settings.ttl_window_seconds
+    def window_seconds(self) -> int:
+        """How long its ledger remembers an event, or its table a claim."""
+        if isinstance(self.settings, WorkflowSettings):
+            return self.settings.retention_seconds
+        return self.settings.ttl_window_seconds
 
 
 def find_consumer(session: Session, name: str | None, terraform_dir: Path | None) -> Consumer:

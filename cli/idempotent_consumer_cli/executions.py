@@ -10,6 +10,10 @@ from idempotent_consumer.aws import CALL_ERRORS, MISCONFIGURATIONS, error_code
 
 _RUNNING = ("RUNNING", "PENDING_REDRIVE")
 _FAILED = ("FAILED", "TIMED_OUT", "ABORTED")
+# Of one that Step Functions does not know any more, so that it does not run.
+_GONE = "GONE"
+# What the errors of the state machine's own failures begin with; then comes the reason.
+_OWN_ERROR = "IdempotentConsumer."
 # A page lists a thousand.
 MOST_PAGES = 5
 _DAY_MS = 86_400_000
@@ -32,10 +36,13 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """status: in Step Functions' words; empty where it cannot be read, for the reason in `problem`."""
+    """status: in Step Functions' words, `GONE` for one that it keeps no more; empty where it cannot be read. `problem`
+    says why, of both. reason: for which the state machine has failed it, as its letter has it.
+    """
 
     status: str
     problem: str = ""
+    reason: str = ""
 
     @property
     def is_running(self) -> bool:
@@ -57,9 +64,11 @@ class Executions:
         if ":execution:" not in arn:
             return Execution("", "its owner is no execution")
         try:
-            execution = Execution(self._step_functions.describe_execution(executionArn=arn)["status"])
+            execution = _execution(self._step_functions.describe_execution(executionArn=arn))
         except CALL_ERRORS as error:
-            return Execution("", _problem(error_code(error)))
+            if error_code(error) != "ExecutionDoesNotExist":
+                return Execution("", _problem(error_code(error)))
+            execution = Execution(_GONE, "its execution is gone: Step Functions keeps one for 90 days")
         if not execution.is_running:
             self._ended[arn] = execution
         return execution
@@ -105,9 +114,12 @@ def _ms(moment: Any) -> int:
     return int(moment.timestamp() * 1000)
 
 
+def _execution(described: Mapping[str, Any]) -> Execution:
+    error = described.get("error") or ""
+    return Execution(described["status"], reason=error.removeprefix(_OWN_ERROR) if error.startswith(_OWN_ERROR) else "")
+
+
 def _problem(code: str) -> str:
-    if code == "ExecutionDoesNotExist":
-        return "its execution is gone: Step Functions keeps one for 90 days"
     if code in MISCONFIGURATIONS:
         return f"its execution cannot be read ({code}): you need states:DescribeExecution"
     return f"its execution cannot be read ({code})"

@@ -21,6 +21,10 @@ _TROUBLE = (
     ("Errors", "calls of the function failed", "errors"),
     ("Throttles", "calls of the function were throttled", "throttles"),
 )
+_TROUBLE_OF_GUARD = (
+    ("GuardErrors", "calls of the guard failed", "guard-errors"),
+    ("GuardThrottles", "calls of the guard were throttled", "throttles"),
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ def find(health: Health, consumer: Consumer) -> list[Finding]:
     return [
         *findings,
         *_operation_findings(health, consumer),
+        *_execution_findings(health),
         *_queue_findings(health, consumer),
         *_mapping_findings(health, consumer),
     ]
@@ -69,6 +74,21 @@ def _operation_findings(health: Health, consumer: Consumer) -> list[Finding]:
     return findings
 
 
+def _execution_findings(health: Health) -> list[Finding]:
+    """Executions of which EventBridge has to tell, which it may fail to do, and whose keys are kept.
+
+    One that failed has sent its own letter.
+    """
+    ended = health.executions.failed if health.executions is not None else {}
+    stopped = {"aborted": ended.get("ABORTED", 0), "timed out": ended.get("TIMED_OUT", 0)}
+    total = sum(stopped.values())
+    if not total:
+        return []
+    how = ", ".join(f"{number:,} {what}" for what, number in stopped.items() if number)
+    what = f"{count(total, 'execution')} stopped in the last day ({how})"
+    return [Finding(what, "see whether each has its dead letter, or is settled; runbook, executions-aborted")]
+
+
 def _queue_findings(health: Health, consumer: Consumer) -> list[Finding]:
     """What shows only in metrics: messages that wait for long, and calls that fail."""
     findings = []
@@ -76,9 +96,11 @@ def _queue_findings(health: Health, consumer: Consumer) -> list[Finding]:
     if health.queue is not None and health.queue.total and age is not None and age > _long_seconds(consumer):
         findings.append(Finding(f"the oldest message has waited for {spoken(age)}", "runbook, oldest-message"))
     recent = health.last_hour.recent if health.last_hour is not None else {}
+    logs = {consumer.log_group: _TROUBLE, f"/aws/lambda/{consumer.guard_name}": _TROUBLE_OF_GUARD}
     findings += [
-        Finding(f"{recent[name]:,} {what} in the last ten minutes", f"the log {consumer.log_group}; runbook, {section}")
-        for name, what, section in _TROUBLE
+        Finding(f"{recent[name]:,} {what} in the last ten minutes", f"the log {log}; runbook, {section}")
+        for log, trouble in logs.items()
+        for name, what, section in trouble
         if recent.get(name)
     ]
     return findings

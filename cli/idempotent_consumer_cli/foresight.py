@@ -19,6 +19,7 @@ from idempotent_consumer.items import AttributeValue, Item
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import WriteMode
 from idempotent_consumer.write import Write, judge_business_row
+from idempotent_consumer_cli.executions import Execution
 from idempotent_consumer_cli.workflow_row import Claim
 
 # What the consumer writes beside an event's own values.
@@ -105,7 +106,7 @@ class Foretold:
 
     first_ms: the earliest that is known of it, epoch milliseconds. is_beyond_window: the ledger may have forgotten
     that it was applied, and nothing else would keep it from being applied again. row: an operation's. claim: a
-    workflow's.
+    workflow's. execution: that owns it, where it has to be asked.
     """
 
     event_id: str | None
@@ -119,6 +120,7 @@ class Foretold:
     is_beyond_window: bool = False
     row: Row | None = None
     claim: Claim | None = None
+    execution: Execution | None = None
 
 
 @dataclass(frozen=True, slots=True)

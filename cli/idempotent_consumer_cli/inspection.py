@@ -23,10 +23,12 @@ from idempotent_consumer_cli.lines import (
     name_of,
 )
 from idempotent_consumer_cli.opened import OpenedLetter
+from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.operation_foresight import to_do as to_do_about_operation
 from idempotent_consumer_cli.operation_row import standing_since_ms
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.selection import WITHOUT_REASON
+from idempotent_consumer_cli.workflow_foresight import DROP, RELEASE
 from idempotent_consumer_cli.workflow_foresight import to_do as to_do_about_workflow
 
 _THROTTLED = "throttled, killed before it could write, or unable to start"
@@ -45,12 +47,12 @@ class Manner:
     """
 
     ledger: str = "ledger"
-    to_do: Callable[[Prospect], str] | None = None
+    to_do: Callable[[Prospect, Letter], str] | None = None
     is_operation: bool = False
 
 
 OF_PIPELINES = Manner()
-OF_OPERATIONS = Manner(to_do=to_do_about_operation, is_operation=True)
+OF_OPERATIONS = Manner(to_do=lambda prospect, letter: to_do_about_operation(prospect), is_operation=True)
 OF_WORKFLOWS = Manner("claim", to_do_about_workflow)
 
 
@@ -83,6 +85,8 @@ class Inspection:
         self._by_reason: Counter[str | None] = Counter()
         self._by_state: Counter[LedgerState] = Counter()
         self._by_fate: Counter[Fate] = Counter()
+        self._by_to_do: Counter[str] = Counter()
+        self._in_question = 0
         self.read = 0
         self.moved: set[str] = set()
         self.moved_from_ms = 0
@@ -95,8 +99,12 @@ class Inspection:
     def add(self, opened: OpenedLetter, prospect: Prospect, now_ms: int) -> None:
         """now_ms: on SQS's clock."""
         letter = opened.letter
+        to_do = self._manner.to_do(prospect, letter) if self._manner.to_do else None
         if self._limit is None or self.letters < self._limit:
-            self._show(opened, prospect, now_ms)
+            self._show(opened, prospect, to_do, now_ms)
+        if to_do is not None:
+            self._by_to_do[to_do] += 1
+        self._in_question += prospect.fate is Fate.KEEP and to_do not in (DROP, RELEASE)
         self._by_reason[letter.reason] += 1
         self._by_state[prospect.state] += 1
         self._by_fate[prospect.fate] += 1
@@ -129,11 +137,10 @@ class Inspection:
         self._screen.say(self._verdict(total))
         return 1 if self.letters or (total and not self.read) else 0
 
-    def _show(self, opened: OpenedLetter, prospect: Prospect, now_ms: int) -> None:
-        to_do = self._manner.to_do
+    def _show(self, opened: OpenedLetter, prospect: Prospect, to_do: str | None, now_ms: int) -> None:
         if self._screen.as_json:
             line = document(opened, prospect, now_ms, is_fifo=self._is_fifo, show_values=self._show_values)
-            self._screen.emit({**line, "to_do": to_do(prospect)} if to_do else line)
+            self._screen.emit(line if to_do is None else {**line, "to_do": to_do})
             return
         letter = opened.letter
         reason = in_words(letter.reason, self._receives) + (f": {letter.detail}" if letter.detail else "")
@@ -153,7 +160,7 @@ class Inspection:
             *(_standing(prospect) if self._manner.is_operation else []),
             foretell(prospect, with_detail=not is_said) + (f"; {difference}" if difference else ""),
         ]
-        self._rows.append([*row, to_do(prospect)] if to_do else row)
+        self._rows.append(row if to_do is None else [*row, to_do])
         if letter.execution is not None:
             self._executions.append(f"{name_of(prospect)}: {letter.execution}")
 
@@ -190,17 +197,27 @@ class Inspection:
                 f"{count(self.letters, 'letter')}, {uncertain:,} of them for `resolve`: see at the provider first "
                 "whether it was applied; then `replay` or `drop` the letter."
             )
-        kept = self._by_fate[Fate.KEEP]
-        if kept:
-            return (
-                f"{count(self.letters, 'letter')}, {kept:,} of them with a claim that is kept: see first whether the "
-                "effect ran; then `release` and `replay`, or `drop` the letter."
-            )
+        ran, did_not_run = self._by_to_do[DROP], self._by_to_do[RELEASE]
+        if self._in_question or ran or did_not_run:
+            return self._verdict_on_claims(ran, did_not_run)
         if self._by_fate[Fate.FAIL] == self.letters:
             return f"{count(self.letters, 'letter')} that would fail again: `resolve --retry`, or `drop` them."
         if self._by_fate[Fate.REFUSE] == self.letters:
             return f"{count(self.letters, 'letter')}, to be refused again: mend the cause first, or `drop` them."
         return f"{count(self.letters, 'letter')}: `replay` sends them back, `drop` deletes them."
+
+    def _verdict_on_claims(self, ran: int, did_not_run: int) -> str:
+        parts = [count(self.letters, "letter")]
+        if self._in_question:
+            parts[0] += (
+                f", {self._in_question:,} of them with a claim that is kept: see first whether the effect ran; then "
+                "`release` and `replay`, or `drop` the letter"
+            )
+        parts += [f"Of {ran:,} the effect ran: `drop`"] if ran else []
+        parts += (
+            [f"Of {did_not_run:,} it did not run, but the claim is kept: `release` and `replay`"] if did_not_run else []
+        )
+        return ". ".join(parts) + "."
 
 
 def _standing(prospect: Prospect) -> list[Any]:

@@ -25,7 +25,8 @@ MESSAGE_ID_KEY = "sqs:"
 class Letter:
     """attributes: name to DataType and StringValue or, as bytes, BinaryValue. system: what SQS tells of the message.
 
-    received: what was received, where this is a message that was found inside of it.
+    received: what was received, where this is a message that was found inside of it, or it got a key. is_of_claim: of a
+    workflow, it had its key when it was received: an execution was at it, or a replay.
     """
 
     message_id: str
@@ -34,6 +35,7 @@ class Letter:
     system: Mapping[str, str]
     receipt_handle: str = ""
     received: Letter | None = None
+    is_of_claim: bool = False
 
     @property
     def is_moved(self) -> bool:

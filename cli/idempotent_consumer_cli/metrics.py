@@ -56,6 +56,8 @@ COUNTS_OF_WORKFLOWS = (
 # A level that each run of the reconciler puts: its last value counts.
 STALE_PENDING = "StalePending"
 INVOCATIONS = ("Invocations", "Errors", "Throttles")
+# Of a workflow's guard: the label, and Lambda's name. One that is no function has no such figures.
+_OF_GUARD = {"GuardErrors": "Errors", "GuardThrottles": "Throttles"}
 
 _HOUR = timedelta(hours=1)
 _RECENT = timedelta(minutes=10)
@@ -68,7 +70,7 @@ _Points = dict[str, list[tuple[datetime, float]]]
 class LastHour:
     """outcomes: the consumer's own metrics, None where there are none. invocations: Lambda's, by name.
 
-    recent: of both, the counts of the last ten minutes, which tell of now.
+    recent: of both, and of calls of a guard, the counts of the last ten minutes, which tell of now.
     """
 
     outcomes: Mapping[str, int] | None
@@ -80,18 +82,22 @@ def read_last_hour(cloudwatch: Any, consumer: Consumer, now_ms: int) -> LastHour
     """Raises what a call to CloudWatch raises."""
     own = {DIMENSION: consumer.name}
     lambdas = {"FunctionName": consumer.function_name}
+    guard = {"FunctionName": consumer.guard_name}
+    of_guard = _OF_GUARD if consumer.workflow is not None else {}
     counts = _counts(consumer)
     queries = [
         *(_query(name, NAMESPACE, name, own, "Sum") for name in counts),
         _query(STALE_PENDING, NAMESPACE, STALE_PENDING, own, "Maximum"),
         *(_query(name, "AWS/Lambda", name, lambdas, "Sum") for name in INVOCATIONS),
+        *(_query(label, "AWS/Lambda", name, guard, "Sum") for label, name in of_guard.items()),
     ]
     points = _read(cloudwatch, queries, now_ms, _HOUR)
     outcomes = {name: _total(points[name]) for name in counts if points[name]}
     if points[STALE_PENDING]:
         outcomes[STALE_PENDING] = int(max(points[STALE_PENDING])[1])
     since = datetime.fromtimestamp(now_ms / 1000, UTC) - _RECENT
-    recent = {name: _total([point for point in points[name] if point[0] >= since]) for name in (*counts, *INVOCATIONS)}
+    labels = (*counts, *INVOCATIONS, *of_guard)
+    recent = {label: _total([point for point in points[label] if point[0] >= since]) for label in labels}
     return LastHour(outcomes or None, {name: _total(points[name]) for name in INVOCATIONS if points[name]}, recent)
 
 

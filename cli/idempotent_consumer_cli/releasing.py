@@ -17,14 +17,18 @@ from idempotent_consumer_cli.executions import Execution, Executions
 from idempotent_consumer_cli.foresight import LedgerState
 from idempotent_consumer_cli.lines import age, count
 from idempotent_consumer_cli.screen import Screen
-from idempotent_consumer_cli.workflow_foresight import is_in_question, state_of
+from idempotent_consumer_cli.workflow_foresight import HAS_NOT_RUN, HAS_RUN, is_in_question, state_of
 from idempotent_consumer_cli.workflow_lookup import ClaimTable
 from idempotent_consumer_cli.workflow_row import COMPLETED, RELEASED, Claim, claim_document, read_claim
 
-_NO_ROW = "its key is free already: a replay runs the effect"
+_NO_ROW = (
+    "there is no such claim: check the key (`inspect` shows it; that of a message id begins with sqs:). If it has "
+    "expired, replay --beyond-window"
+)
 # What the row has to have, or to lack, as it was read.
 _AS_READ = ("owner", "parkedAt", "status")
 _WARNING = "The effect may have been applied, and a replay runs it once more: see whether it was"
+_RAN = "The effect has run, and a replay runs it once more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Releaser:
         self._release = release
         self._is_dry = is_dry
         self._released: list[str] = []
+        # Why the executions of these have failed, as far as they say so.
+        self._reasons: dict[str, str] = {}
         self._free = 0
         self._left = 0
 
@@ -87,8 +93,8 @@ class Releaser:
     def close(self) -> int:
         """Show the sums, and what is to be done next; returns the exit code."""
         then = self._then()
-        if self._released:
-            self._screen.say(f"{_WARNING}.")
+        for warning in self._warnings():
+            self._screen.say(warning)
         if then:
             self._screen.say(then)
         verb = "would be released" if self._is_dry else "released"
@@ -121,6 +127,7 @@ class Releaser:
             self._leave(claim.key, refusal, claim)
             return
         self._released.append(claim.key)
+        self._reasons[claim.key] = execution.reason if execution is not None else ""
         self._screen.say(
             f"{claim.key}: " + ("would be released" if self._is_dry else f"released by {self._release.by}")
         )
@@ -168,6 +175,14 @@ class Releaser:
         columns = ["key", "claim", "for", "execution", "why"]
         rows = [_cells(claim, owners.get(claim.key), now_ms) for claim in claims]
         self._screen.table(f"Claims of {self._settings.consumer_name}", columns, rows)
+
+    def _warnings(self) -> list[str]:
+        """What a replay does to the effects of what is released."""
+        known = {HAS_RUN, *HAS_NOT_RUN}
+        ran = [key for key in self._released if self._reasons[key] == HAS_RUN]
+        warnings = [f"{_RAN}: {', '.join(ran)}. Rather `drop` the letter."] if ran else []
+        is_uncertain = any(self._reasons[key] not in known for key in self._released)
+        return [*warnings, f"{_WARNING}."] if is_uncertain else warnings
 
     def _then(self) -> str:
         if not self._released or self._is_dry:
@@ -229,5 +244,5 @@ def _cells(claim: Claim, execution: Execution | None, now_ms: int) -> list[Any]:
         state_of(claim, execution).value,
         age(now_ms, claim.since_ms),
         claim.owner or None,
-        claim.why or None,
+        claim.why or (execution.reason if execution is not None else "") or None,
     ]

@@ -10,15 +10,23 @@ from collections.abc import Sequence
 from idempotent_consumer.event import Event
 from idempotent_consumer_cli.executions import Execution
 from idempotent_consumer_cli.foresight import Fate, Foretold, LedgerState, Prospect
+from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.workflow_row import COMPLETED, IN_PROGRESS, RELEASED, Claim
 
 # Reasons of letters whose key was claimed, or may have been, and not given back.
 CLAIMED = frozenset(
     {"aborted", "claim-kept", "failed", "id-reused", "outcome-not-recorded", "outcome-unknown", "timed-out"}
 )
+# After which the effect has run for certain, and after which its own execution has certainly not run it.
+HAS_RUN = "outcome-not-recorded"
+HAS_NOT_RUN = frozenset({"guard-failed", "not-applied"})
+# What to do about a letter of these.
+DROP, RELEASE = "drop: the effect ran", "release: the effect did not run"
 NO_ROOM = "has ten attributes, and needs one for its key: `drop` it, take one out in the file, replay --from-drop"
 _KEPT = "would only come back: its claim is kept, `release` it first"
-_RUNS = "would only come back: its claim is held by an execution that runs, as far as can be seen"
+_KEPT_OF_RUN = "would only come back: its claim is kept, and its effect ran: `drop` it"
+_RUNS = "would only come back: its claim is held by an execution that runs"
+_MAY_RUN = "would only come back: its claim is held by an execution that cannot be read, see whether it runs"
 
 
 def is_in_question(claim: Claim) -> bool:
@@ -47,7 +55,9 @@ def by_claim(event: Event, claim: Claim | None, execution: Execution | None) -> 
     """
 
     def foretold(state: LedgerState, fate: Fate, reason: str = "", detail: str = "") -> Foretold:
-        return Foretold(event.id, state, fate, reason, detail, fingerprint=event.fingerprint, claim=claim)
+        return Foretold(
+            event.id, state, fate, reason, detail, fingerprint=event.fingerprint, claim=claim, execution=execution
+        )
 
     if claim is None:
         return foretold(LedgerState.NEVER_SEEN, Fate.RUN, detail="its key is free")
@@ -61,27 +71,49 @@ def by_claim(event: Event, claim: Claim | None, execution: Execution | None) -> 
     return foretold(state, Fate.KEEP, "claim-kept", _why_kept(claim, state, execution))
 
 
-def why_stays(events: Sequence[Foretold]) -> str:
+def why_stays(letter: Letter, events: Sequence[Foretold]) -> str:
     """Why a letter would be sent in vain: it would only come back. Empty where it is to be sent."""
     kept = [event for event in events if event.fate is Fate.KEEP]
     if not kept or any(event.fate in (Fate.RUN, Fate.UNKNOWN) for event in events):
         return ""
-    return _RUNS if any(event.state is LedgerState.IN_PROGRESS for event in kept) else _KEPT
+    if letter.reason == HAS_RUN:
+        return _KEPT_OF_RUN
+    held = [event for event in kept if event.state is LedgerState.IN_PROGRESS]
+    if not held:
+        return _KEPT
+    return _MAY_RUN if any(_is_unread(event) for event in held) else _RUNS
 
 
-def to_do(prospect: Prospect) -> str:
+def to_do(prospect: Prospect, letter: Letter) -> str:
     """The command for a letter of a workflow, in short."""
+    if letter.reason == HAS_RUN and prospect.fate is not Fate.NO_OP:
+        return DROP
     if prospect.is_beyond_window:
         return "see whether the effect ran; replay --beyond-window, or drop"
     if prospect.stays == NO_ROOM:
         return NO_ROOM
     if prospect.fate is Fate.KEEP:
-        if prospect.state is LedgerState.IN_PROGRESS:
-            return "wait for its execution"
-        return "look at the row" if prospect.state is LedgerState.UNREADABLE else "release, or drop"
+        return _to_do_about_kept(prospect, letter)
     if prospect.fate is Fate.REFUSE:
         return "mend the cause, or drop"
     return "replay (is skipped), or drop" if prospect.fate is Fate.NO_OP else "replay"
+
+
+def _to_do_about_kept(prospect: Prospect, letter: Letter) -> str:
+    kept = [event for event in prospect.events if event.fate is Fate.KEEP]
+    if prospect.state is LedgerState.UNREADABLE:
+        return "look at the row"
+    if prospect.state is LedgerState.IN_PROGRESS:
+        is_unread = any(_is_unread(event) for event in kept)
+        return "see whether it runs, then release --force" if is_unread else "wait for its execution"
+    # A claim of another execution says nothing of this letter's.
+    is_own = all(event.claim is not None and event.claim.owner == letter.execution for event in kept)
+    is_ended = all(event.state is LedgerState.ENDED for event in kept)
+    return RELEASE if letter.reason in HAS_NOT_RUN and is_own and is_ended else "release, or drop"
+
+
+def _is_unread(event: Foretold) -> bool:
+    return event.execution is not None and not event.execution.status
 
 
 def _why_kept(claim: Claim, state: LedgerState, execution: Execution | None) -> str:

@@ -39,8 +39,11 @@ def open_for_replay(letter: Letter, settings: WorkflowSettings, *, is_fifo: bool
     opened = open_letter(inside, settings, own_key, is_fifo=is_fifo)
     if settings.event_id is None:
         sent = _with_key(inside, own_key)
+        is_of_claim = kept == own_key
     else:
         sent = _with_key(inside, inside.key or next(iter(opened.event_ids), None))
+        is_of_claim = inside.key is not None
+    sent = replace(sent, is_of_claim=is_of_claim)
     return OpenedLetter(sent, tuple(_checked(event, sent) for event in opened.events))
 
 
@@ -78,7 +81,8 @@ def _with_key(letter: Letter, key: str | None) -> Letter:
     is_full = letter.key is None and len(letter.producers_attributes) >= MOST_ATTRIBUTES
     if key is None or key == letter.key or is_full:
         return letter
-    return replace(letter, attributes={**letter.attributes, KEY_ATTRIBUTE: text_attribute(_sendable(key))})
+    attributes = {**letter.attributes, KEY_ATTRIBUTE: text_attribute(_sendable(key))}
+    return replace(letter, attributes=attributes, received=letter.received or letter)
 
 
 def _sendable(key: str) -> str:

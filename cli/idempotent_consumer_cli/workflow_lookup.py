@@ -68,9 +68,11 @@ class WorkflowJudge:
         return known
 
     def has_forgotten(self, letter: Letter, first_ms: int, now_ms: int) -> bool:
-        """The letter says that its key was claimed: the claim has expired, and nothing else tells of the effect."""
-        return letter.reason in CLAIMED
+        """Its key was claimed, or may have been, and the claim has expired: nothing else tells of the effect."""
+        if now_ms - first_ms > self._settings.retention_seconds * 1000:
+            return True
+        return letter.reason in CLAIMED or (letter.reason is None and letter.is_of_claim)
 
     def why_stays(self, letter: Letter, events: Sequence[Foretold]) -> str:
         is_known_by_key_only = self._settings.event_id is None
-        return NO_ROOM if is_known_by_key_only and events and letter.key is None else why_stays(events)
+        return NO_ROOM if is_known_by_key_only and events and letter.key is None else why_stays(letter, events)

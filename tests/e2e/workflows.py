@@ -145,7 +145,7 @@ class Workflow:
             body = json.loads(answer["Payload"].read())
             return "FunctionError" not in answer and body == {"batchItemFailures": []}
 
-        wait_for(is_taken, f"{self.starter} has taken {len(messages)} messages", seconds=SECONDS)
+        wait_for(is_taken, f"{self.starter} has taken {len(messages)} messages", seconds=3 * SECONDS)
 
     # --- out
 

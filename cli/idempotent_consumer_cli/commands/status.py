@@ -25,6 +25,7 @@ from idempotent_consumer_cli.session import Session
 _DECISIVE = ("queue", "dead-letter queue", "pending rows", "operations", "executions", "mapping")
 
 _ENDED = {"FAILED": "failed", "TIMED_OUT": "timed out", "ABORTED": "aborted"}
+_OF_FAILED = "                  those that failed are in the dead-letter queue, but for letters that are settled"
 
 
 @click.command(name="status")
@@ -33,8 +34,9 @@ def command(*, session: Session, consumer: Consumer, screen: Screen) -> int:
     """Show queues, what is pending or unfinished, the last hour's outcomes, and what needs a hand.
 
     Exit code 1 if something does: dead letters, events committed but not announced for longer than the visibility
-    timeout, an operation that is parked or has long been due, a message that waits for too long, calls that failed in
-    the last ten minutes, a mapping that is off. 2 if nothing is found stuck, but a part that decides could not be read.
+    timeout, an operation that is parked or has long been due, an execution that was stopped in the last day, a message
+    that waits for too long, calls that failed in the last ten minutes, a mapping that is off. 2 if nothing is found
+    stuck, but a part that decides could not be read.
     """
     now_ms = clock.now_ms()
     health = read_health(session, consumer, screen, now_ms)
@@ -68,6 +70,8 @@ def _show(health: Health, consumer: Consumer, screen: Screen, now_ms: int) -> No
     )
     if consumer.workflow is not None:
         screen.say(f"executions        {_executions_text(health, now_ms)}")
+        if health.executions is not None and health.executions.failed.get("FAILED"):
+            screen.say(_OF_FAILED)
     elif consumer.operation is not None:
         screen.say(f"operations        {_operations_text(health, now_ms)}")
     else:
