@@ -10,6 +10,7 @@ from typing import Any
 from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.causes import Causes
 from idempotent_consumer_cli.foresight import Fate, LedgerState, Prospect
+from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.lines import (
     age,
     count,
@@ -23,7 +24,6 @@ from idempotent_consumer_cli.lines import (
     name_of,
 )
 from idempotent_consumer_cli.opened import OpenedLetter
-from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.operation_foresight import to_do as to_do_about_operation
 from idempotent_consumer_cli.operation_row import standing_since_ms
 from idempotent_consumer_cli.screen import Screen

@@ -118,13 +118,60 @@ def test_a_key_that_a_shell_would_take_apart_is_quoted(workflow: Workflow) -> No
     assert shlex.split(line)[4:7] == ["orders", "--id", "a b; c"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "warnings"),
+    [
+        (
+            "outcome-not-recorded",
+            ["The effect has run, and a replay runs it once more: order-1. Rather `drop` the letter."],
+        ),
+        ("not-applied", []),
+        ("guard-failed", []),
+        ("claim-kept", ["The effect may have been applied, and a replay runs it once more: see whether it was."]),
+        (None, ["The effect may have been applied, and a replay runs it once more: see whether it was."]),
+    ],
+)
+def test_the_warning_goes_by_what_the_execution_says(
+    workflow: Workflow, reason: str | None, warnings: list[str]
+) -> None:
+    workflow.claim(order(), "FAILED", reason=reason)
+    run = release(workflow)
+    assert run.exit_code == 0
+    lines = run.stdout.splitlines()
+    assert lines[lines.index(f"order-1: released by {OPERATOR}") + 1 : -2] == warnings
+    shown = [cell.strip() for cell in lines[4].strip("│").split("│")]
+    assert shown[4] == (reason or "")
+
+
+def test_of_several_claims_those_whose_effect_ran_are_named(workflow: Workflow) -> None:
+    workflow.claim(order("a"), "FAILED", reason="outcome-not-recorded")
+    workflow.park(order("b"))
+    run = release(workflow, "a", "b")
+    assert run.stdout.splitlines()[-4:-2] == [
+        "The effect has run, and a replay runs it once more: a. Rather `drop` the letter.",
+        "The effect may have been applied, and a replay runs it once more: see whether it was.",
+    ]
+
+
+def test_a_claim_whose_execution_is_gone_is_given_back(workflow: Workflow) -> None:
+    """Step Functions keeps what runs, and what has ended for 90 days."""
+    workflow.claim(order())
+    workflow.world.executions.clear()
+    run = release(workflow)
+    assert (run.exit_code, row(workflow)["status"]) == (0, {"S": "RELEASED"})
+
+
 # --- what is refused
 
 
 @pytest.mark.parametrize(
     ("before", "why"),
     [
-        (lambda w: None, "its key is free already: a replay runs the effect"),
+        (
+            lambda w: None,
+            "there is no such claim: check the key (`inspect` shows it; that of a message id begins with sqs:). If it "
+            "has expired, replay --beyond-window",
+        ),
         (lambda w: w.complete(order()), "it is completed: the effect has run"),
         (
             lambda w: w.claim(order()),

@@ -83,18 +83,25 @@ def done(workflow: Workflow) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("how", "detail"),
+    ("how", "state", "detail", "to_do"),
     [
-        ("ExecutionDoesNotExist", "its execution is gone: Step Functions keeps one for 90 days"),
+        (
+            "ExecutionDoesNotExist",
+            "ended",
+            "its execution is gone: Step Functions keeps one for 90 days",
+            "release, or drop",
+        ),
         (
             "AccessDeniedException",
+            "in-progress",
             "its execution cannot be read (AccessDeniedException): you need states:DescribeExecution",
+            "see whether it runs, then release --force",
         ),
-        ("no execution", "its owner is no execution"),
+        ("no execution", "in-progress", "its owner is no execution", "see whether it runs, then release --force"),
     ],
 )
-def test_an_execution_that_cannot_be_read_is_taken_for_one_that_runs(
-    new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, how: str, detail: str
+def test_an_execution_that_cannot_be_read_may_run_and_one_that_is_gone_does_not(
+    new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, how: str, state: str, detail: str, to_do: str
 ) -> None:
     workflow = deploy_workflow(new_world, monkeypatch)
     workflow.claim(order())
@@ -106,7 +113,8 @@ def test_an_execution_that_cannot_be_read_is_taken_for_one_that_runs(
         workflow.change("order-1", owner={"S": "by hand"})
     workflow.letter(order())
     line = workflow.run("inspect", "--json").documents[0]
-    assert (line["ledger"], line["replay"], line["replay_detail"]) == ("in-progress", "keep", detail)
+    assert (line["ledger"], line["replay"], line["replay_detail"]) == (state, "keep", detail)
+    assert line["to_do"] == to_do
 
 
 def test_of_two_letters_with_one_key_the_second_is_not_foretold(

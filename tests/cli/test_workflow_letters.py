@@ -87,6 +87,74 @@ def test_each_letter_is_shown_beside_the_claim_of_its_key(workflow: Workflow) ->
     assert run.exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("reason", "to_do", "verdict"),
+    [
+        ("outcome-not-recorded", "drop: the effect ran", "1 letter. Of 1 the effect ran: `drop`."),
+        (
+            "not-applied",
+            "release: the effect did not run",
+            "1 letter. Of 1 it did not run, but the claim is kept: `release` and `replay`.",
+        ),
+        (
+            "guard-failed",
+            "release: the effect did not run",
+            "1 letter. Of 1 it did not run, but the claim is kept: `release` and `replay`.",
+        ),
+        (
+            "claim-kept",
+            "release, or drop",
+            "1 letter, 1 of them with a claim that is kept: see first whether the effect ran; then `release` and "
+            "`replay`, or `drop` the letter.",
+        ),
+    ],
+)
+def test_what_to_do_about_a_claim_that_is_kept_goes_by_the_letters_reason(
+    workflow: Workflow, reason: str, to_do: str, verdict: str
+) -> None:
+    owner = workflow.claim(order(), "FAILED")
+    workflow.letter(order(), reason, key="order-1", execution=owner)
+    assert workflow.run("inspect", "--json").documents[0]["to_do"] == to_do
+    assert workflow.run("inspect").verdict == verdict
+
+
+def test_letters_are_counted_by_what_is_known_of_their_effects(workflow: Workflow) -> None:
+    for name, reason in {"a": "outcome-not-recorded", "b": "not-applied", "c": "outcome-unknown"}.items():
+        owner = workflow.claim(order(name), "FAILED")
+        workflow.letter(order(name), reason, key=name, execution=owner)
+    assert workflow.run("inspect", "--limit", "1").verdict == (
+        "3 letters, 1 of them with a claim that is kept: see first whether the effect ran; then `release` and "
+        "`replay`, or `drop` the letter. Of 1 the effect ran: `drop`. Of 1 it did not run, but the claim is kept: "
+        "`release` and `replay`."
+    )
+
+
+@pytest.mark.parametrize("how", ["parked", "ended", "running"])
+@pytest.mark.parametrize("reason", ["not-applied", "guard-failed"])
+def test_a_letter_says_nothing_of_another_executions_claim(workflow: Workflow, reason: str, how: str) -> None:
+    """Its own did not run the effect; the one that has claimed the key since may have."""
+    if how == "parked":
+        workflow.park(order())
+    else:
+        workflow.claim(order(), "FAILED" if how == "ended" else "RUNNING")
+    workflow.letter(order(), reason, key="order-1", execution=EXECUTION + "earlier")
+    line = workflow.run("inspect", "--json").documents[0]
+    assert line["to_do"] == ("wait for its execution" if how == "running" else "release, or drop")
+
+
+def test_a_letter_of_an_effect_that_ran_is_dropped_also_after_a_release(workflow: Workflow) -> None:
+    owner = workflow.claim(order(), "FAILED")
+    workflow.letter(order(), "outcome-not-recorded", key="order-1", execution=owner)
+    workflow.run("release", "order-1", "--why", "w")
+    assert workflow.run("inspect", "--json").documents[0]["to_do"] == "drop: the effect ran"
+
+
+def test_a_letter_of_an_effect_that_is_completed_after_all_is_skipped(workflow: Workflow) -> None:
+    workflow.complete(order())
+    workflow.letter(order(), "outcome-not-recorded", key="order-1")
+    assert workflow.run("inspect", "--json").documents[0]["to_do"] == "replay (is skipped), or drop"
+
+
 def test_of_many_letters_a_few_executions_are_listed(workflow: Workflow) -> None:
     for number in range(12):
         workflow.letter(order(f"o-{number}"), "not-applied", key=f"o-{number}", execution=f"{EXECUTION}{number}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.letters_support import text
-from tests.cli.support import Run, World
+from tests.cli.support import DAY, Run, World
 from tests.cli.workflow_support import EXECUTION, Workflow, deploy_workflow, order
 
 Deploy = Callable[..., Workflow]
@@ -173,6 +174,11 @@ def test_a_message_with_many_attributes_comes_back_whole(deploy: Deploy, key: st
 # --- what is left
 
 
+def unread(workflow: Workflow) -> None:
+    workflow.claim(order())
+    workflow.world.deny("DescribeExecution")
+
+
 @pytest.mark.parametrize(
     ("before", "why"),
     [
@@ -180,10 +186,14 @@ def test_a_message_with_many_attributes_comes_back_whole(deploy: Deploy, key: st
         (lambda w: w.claim(order(), "TIMED_OUT"), "would only come back: its claim is kept, `release` it first"),
         (
             lambda w: w.claim(order()),
-            "would only come back: its claim is held by an execution that runs, as far as can be seen",
+            "would only come back: its claim is held by an execution that runs",
+        ),
+        (
+            unread,
+            "would only come back: its claim is held by an execution that cannot be read, see whether it runs",
         ),
     ],
-    ids=["parked", "ended", "running"],
+    ids=["parked", "ended", "running", "unread"],
 )
 def test_a_letter_that_would_only_come_back_is_left(
     workflow: Workflow, before: Callable[[Workflow], Any], why: str
@@ -196,6 +206,14 @@ def test_a_letter_that_would_only_come_back_is_left(
     assert [json.loads(body)["id"] for body, _ in workflow.queued] == ["order-2"]
     assert f"order-1: is left, it {why}\n" in run.stdout
     assert f"1 letter left: {why}.\n" in run.stdout
+
+
+def test_a_letter_of_an_effect_that_ran_is_to_be_dropped(workflow: Workflow) -> None:
+    owner = workflow.claim(order(), "FAILED", reason="outcome-not-recorded")
+    workflow.letter(order(), "outcome-not-recorded", key="order-1", execution=owner)
+    run = workflow.run("replay", "--all")
+    assert (run.exit_code, workflow.queued) == (1, [])
+    assert "1 letter left: would only come back: its claim is kept, and its effect ran: `drop` it.\n" in run.stdout
 
 
 def test_after_a_release_it_is_sent_and_runs_once_more(workflow: Workflow) -> None:
@@ -247,9 +265,67 @@ def test_what_was_claimed_and_is_forgotten_is_left(workflow: Workflow, reason: s
     assert "1 letter left: may have been applied before the ledger forgot it: --beyond-window sends it.\n" in run.stdout
     workflow.dead.heal()
     assert workflow.run("inspect", "--json").documents[0]["to_do"] == (
-        "see whether the effect ran; replay --beyond-window, or drop"
+        "drop: the effect ran"
+        if reason == "outcome-not-recorded"
+        else "see whether the effect ran; replay --beyond-window, or drop"
     )
     assert workflow.run("replay", "--all", "--beyond-window").exit_code == 0
+
+
+LEFT = "1 letter left: may have been applied before the ledger forgot it: --beyond-window sends it.\n"
+
+
+@pytest.mark.parametrize("reason", ["not-applied", "guard-failed", None])
+def test_what_is_older_than_a_claim_lasts_is_left(workflow: Workflow, reason: str | None) -> None:
+    """Another message with its key may have run the effect since, and be forgotten too."""
+    workflow.letter(order(), reason, age=18 * DAY + 60)
+    run = workflow.run("replay", "--all")
+    assert (run.exit_code, workflow.queued) == (1, [])
+    assert LEFT in run.stdout
+    workflow.dead.heal()
+    run = workflow.run("replay", "--all", "--beyond-window")
+    assert (run.exit_code, len(workflow.queued)) == (0, 1)
+    assert "order-1, 18d old: will run the effect (its key is free)\n" in run.stdout
+
+
+def test_what_a_file_kept_for_longer_than_a_claim_lasts_is_left(workflow: Workflow, tmp_path: Path) -> None:
+    path = tmp_path / "dropped.jsonl"
+    workflow.letter(order(), "not-applied", key="order-1")
+    workflow.run("drop", "--all", "--output", str(path))
+    workflow.complete(order(), age=0)
+    workflow.dead.clock.seconds += 18 * DAY + 60
+    workflow.forget("order-1")
+    run = workflow.run("replay", "--from-drop", str(path))
+    assert (run.exit_code, workflow.queued) == (1, [])
+    assert LEFT in run.stdout
+
+
+@pytest.mark.parametrize("key", ["id", ""])
+def test_a_letter_with_a_key_whose_reason_is_lost_and_whose_claim_is_gone_is_left(deploy: Deploy, key: str) -> None:
+    """SQS moved it after it was sent back: it begins its retention anew, which its claim does not."""
+    workflow = deploy(key=key)
+    message_id = workflow.letter(order(), "outcome-unknown", key="order-1" if key else "sqs:m-7")
+    workflow.dead.mark_moved(message_id)
+    run = workflow.run("replay", "--all")
+    assert (run.exit_code, workflow.queued) == (1, [])
+    assert LEFT in run.stdout
+
+
+def test_an_event_of_eventbridge_that_sqs_moved_is_left_if_its_claim_is_gone(workflow: Workflow) -> None:
+    workflow.dead.mark_moved(workflow.event_letter(order()))
+    assert workflow.run("replay", "--all").exit_code == 1
+    assert workflow.queued == []
+
+
+@pytest.mark.parametrize("key", ["id", ""])
+def test_a_file_tells_a_letter_that_had_a_key_from_one_that_gets_it(deploy: Deploy, tmp_path: Path, key: str) -> None:
+    workflow = deploy(key=key)
+    path = tmp_path / "dropped.jsonl"
+    message_id = workflow.letter(order())
+    workflow.run("drop", "--all", "--output", str(path))
+    assert json.loads(path.read_text())["attributes"] == {}
+    assert workflow.run("replay", "--from-drop", str(path)).exit_code == 0
+    assert workflow.queued[0][1] == {"dead_letter_key": "order-1" if key else f"sqs:{message_id}"}
 
 
 def test_what_eventbridge_says_of_a_key_that_is_forgotten_is_left(workflow: Workflow) -> None:

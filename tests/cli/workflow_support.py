@@ -23,7 +23,6 @@ from tests.handler.support import record
 
 EXECUTION = STATE_MACHINE.replace("stateMachine", "execution") + ":"
 OPERATOR = "arn:aws:iam::123456789012:user/op"
-_RETENTION_SECONDS = 1_555_200
 # What a letter of the state machine carries besides the producer's attributes.
 _OWN = ("dead_letter_key", "dead_letter_reason", "dead_letter_execution", "dead_letter_detail")
 
@@ -51,19 +50,30 @@ class Workflow:
 
     # --- what has happened before
 
-    def execution(self, name: str, status: str = "RUNNING", *, age: float = 60, ended: float = 30) -> str:
-        """Started `age` seconds ago, and ended `ended` seconds ago unless it runs. Returns its ARN."""
+    def execution(
+        self, name: str, status: str = "RUNNING", *, age: float = 60, ended: float = 30, reason: str | None = None
+    ) -> str:
+        """Started `age` seconds ago, and ended `ended` seconds ago unless it runs. reason: for which the state machine
+        has failed it. Returns its ARN.
+        """
         arn = EXECUTION + name
-        end = {} if status == "RUNNING" else {"stopDate": self._moment(ended)}
+        end: dict[str, Any] = {} if status == "RUNNING" else {"stopDate": self._moment(ended)}
+        end |= {} if reason is None else {"error": f"IdempotentConsumer.{reason}"}
         self.world.executions[arn] = {"executionArn": arn, "status": status, "startDate": self._moment(age), **end}
         return arn
 
     def claim(
-        self, data: Mapping[str, Any], status: str = "RUNNING", *, key: str | None = None, age: float = 60
+        self,
+        data: Mapping[str, Any],
+        status: str = "RUNNING",
+        *,
+        key: str | None = None,
+        age: float = 60,
+        reason: str | None = None,
     ) -> str:
         """An execution, which has this status now, has claimed the key. Returns the execution's ARN."""
         key = key or str(data["id"])
-        arn = self.execution(f"of-{key.removeprefix('sqs:')}", status, age=age)
+        arn = self.execution(f"of-{key.removeprefix('sqs:')}", status, age=age, reason=reason)
         answer = self._claim(key, arn, fingerprint(dict(data), self.settings.fingerprint), "m-1", age)
         assert answer["proceed"]
         return arn
@@ -199,7 +209,8 @@ class Workflow:
 
     def _claim(self, key: str, owner: str, digest: str, message_id: str, age: float) -> dict[str, Any]:
         request = {"key": key, "owner": owner, "fingerprint": digest, "messageId": message_id}
-        wanted = ClaimRequest.read({**request, "retentionSeconds": _RETENTION_SECONDS, "returnResult": True})
+        seconds = self.settings.retention_seconds
+        wanted = ClaimRequest.read({**request, "retentionSeconds": seconds, "returnResult": True})
         return claim(self.world.dynamodb, CLAIMS, wanted, self._ago_ms(age))
 
     # --- what is there

@@ -25,7 +25,10 @@ from idempotent_consumer_cli.session import Session
 _DECISIVE = ("queue", "dead-letter queue", "pending rows", "operations", "executions", "mapping")
 
 _ENDED = {"FAILED": "failed", "TIMED_OUT": "timed out", "ABORTED": "aborted"}
-_OF_FAILED = "                  those that failed are in the dead-letter queue, but for letters that are settled"
+_OF_FAILED = (
+    "                  those that failed have sent their letters to the dead-letter queue; what became of letters that are "
+    "gone is not known here"
+)
 
 
 @click.command(name="status")

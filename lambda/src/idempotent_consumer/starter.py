@@ -33,8 +33,8 @@ from idempotent_consumer.workflow_settings import WorkflowSettings
 
 _STARTED = Verdict(Outcome.STARTED)
 # This very message has started its execution: whether its effect ran is the guard's to know, not the name's.
-_REUSED = Verdict(Outcome.CONFLICT, "id-reused", "the message has this id twice, with different content")
 _ALREADY_STARTED = Verdict(Outcome.DUPLICATE, "already-started")
+_REUSED = Verdict(Outcome.CONFLICT, "id-reused", "the message has this id twice, with different content")
 
 
 class Starter:
