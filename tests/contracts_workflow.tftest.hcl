@@ -287,8 +287,8 @@ run "default_retention_one_second_above_the_effects_time" {
   }
 }
 
-# So it is never called again, and no claim is released by itself.
-run "effect_of_which_no_error_is_certain" {
+# What Lambda says of a function counts in any case.
+run "effect_with_a_certain_error_of_its_own" {
   command = plan
 
   module {
@@ -296,12 +296,15 @@ run "effect_of_which_no_error_is_certain" {
   }
 
   variables {
-    effect = { function = { arn = "arn:aws:lambda:eu-central-1:111122223333:function:charge" }, not_applied_errors = [] }
+    effect = {
+      function           = { arn = "arn:aws:lambda:eu-central-1:111122223333:function:charge" }
+      not_applied_errors = ["NotSent", "Lambda.TooManyRequestsException"]
+    }
   }
 
   assert {
-    condition     = length(local.not_applied_errors) == 0
-    error_message = "no error says that nothing was done"
+    condition     = local.not_applied_errors == tolist(["Lambda.ResourceNotFoundException", "Lambda.TooManyRequestsException", "NotSent"])
+    error_message = "the certain errors are ${jsonencode(local.not_applied_errors)}"
   }
 }
 

@@ -299,6 +299,36 @@ run "reject_fragment_with_a_state_of_an_unknown_type" {
   expect_failures = [var.effect]
 }
 
+# effect.fragment has Charge with neither Next nor End, but a state goes on to one (Next), or ends (End = true).
+run "reject_fragment_with_a_state_that_leads_nowhere" {
+  command = plan
+
+  module {
+    source = "./modules/workflow"
+  }
+
+  variables {
+    effect = { fragment = jsonencode({ StartAt = "Choose", States = { Charge = { Type = "Pass" }, Choose = { Type = "Choice", Choices = [{ Variable = "$.paid", BooleanEquals = true, Next = "Done" }], Default = "Charge" }, Done = { Type = "Succeed" } } }) }
+  }
+
+  expect_failures = [var.effect]
+}
+
+# effect.fragment has Charge with both Next and End, but a state goes on to one (Next), or ends (End = true).
+run "reject_fragment_with_a_state_that_ends_and_goes_on" {
+  command = plan
+
+  module {
+    source = "./modules/workflow"
+  }
+
+  variables {
+    effect = { fragment = jsonencode({ StartAt = "Charge", States = { Charge = { Type = "Pass", End = true, Next = "Done" }, Done = { Type = "Succeed" } } }) }
+  }
+
+  expect_failures = [var.effect]
+}
+
 # effect.fragment has the states ["Charge","Skipped"], but a name has 1 to 80 characters, stands once in the whole state machine, and is none of the module's own, ["Claim kept","Claimed?","Complete","Conflict","Dead letter","Effect","Extend claim","Failed","Guard","Guard failed","Look up claim","Not applied","Outcome not recorded","Outcome unknown","Park","Release","Skipped"].
 run "reject_fragment_with_a_state_named_as_the_modules" {
   command = plan
@@ -646,7 +676,7 @@ run "reject_error_of_257_characters" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","States.ALL"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","States.ALL"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_that_stands_for_all" {
   command = plan
 
@@ -661,7 +691,7 @@ run "reject_error_that_stands_for_all" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","States.TaskFailed"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","States.TaskFailed"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_that_stands_for_failed_tasks" {
   command = plan
 
@@ -676,7 +706,7 @@ run "reject_error_that_stands_for_failed_tasks" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","States.Timeout"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","States.Timeout"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_of_a_timeout" {
   command = plan
 
@@ -691,7 +721,7 @@ run "reject_error_of_a_timeout" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","States.DataLimitExceeded"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","States.DataLimitExceeded"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_of_too_much_data" {
   command = plan
 
@@ -706,7 +736,7 @@ run "reject_error_of_too_much_data" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","States.Runtime"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","States.Runtime"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_of_the_runtime" {
   command = plan
 
@@ -721,7 +751,7 @@ run "reject_error_of_the_runtime" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","Lambda.Unknown"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","Lambda.Unknown"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_of_a_function_that_died" {
   command = plan
 
@@ -736,7 +766,7 @@ run "reject_error_of_a_function_that_died" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","Sandbox.Timedout"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","Sandbox.Timedout"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_of_a_function_out_of_time" {
   command = plan
 
@@ -751,7 +781,22 @@ run "reject_error_of_a_function_out_of_time" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","Lambda.ServiceException"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","Runtime.ExitError"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
+run "reject_certainty_of_a_process_that_died" {
+  command = plan
+
+  module {
+    source = "./modules/workflow"
+  }
+
+  variables {
+    effect = { function = { arn = "arn:aws:lambda:eu-central-1:111122223333:function:charge" }, not_applied_errors = ["Refused", "Runtime.ExitError"] }
+  }
+
+  expect_failures = [var.effect]
+}
+
+# effect.not_applied_errors is ["Refused","Lambda.ServiceException"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_of_lambda_itself" {
   command = plan
 
@@ -766,7 +811,7 @@ run "reject_error_of_lambda_itself" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","Lambda.AWSLambdaException"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","Lambda.AWSLambdaException"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_of_lambdas_answer" {
   command = plan
 
@@ -781,7 +826,7 @@ run "reject_error_of_lambdas_answer" {
   expect_failures = [var.effect]
 }
 
-# effect.not_applied_errors is ["Refused","Lambda.SdkClientException"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice.
+# effect.not_applied_errors is ["Refused","Lambda.SdkClientException"], but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice.
 run "reject_error_of_a_lost_answer" {
   command = plan
 

@@ -183,6 +183,11 @@ def _read(session: Session, function_name: str) -> Consumer:
         if settings.backoff is None:
             raise SettingsError("QUEUE_URL is missing")
     except ValueError as error:
+        if " is missing" not in str(error):
+            raise CommandError(
+                f"{function_name} cannot start ({error}): mend what the module sets it from, and apply; or, if it is "
+                "of another version, use the command line of that"
+            ) from None
         raise CommandError(
             f"{function_name} is not a consumer of this version of the module ({error}): apply the module again, or "
             "use the command line of its version"

@@ -68,5 +68,8 @@ class OperationJudge:
         """A row that was completed goes after the ttl window: nothing else would keep the effect from running again."""
         return now_ms - first_ms > self._settings.ttl_window_seconds * 1000
 
+    def will_forget(self, foretold: Foretold, now_ms: int) -> bool:
+        return False
+
     def why_stays(self, letter: Letter, events: Sequence[Foretold]) -> str:
         return ""

@@ -15,6 +15,7 @@ from idempotent_consumer.workflow_settings import WorkflowSettings
 from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.executions import Execution, Executions
 from idempotent_consumer_cli.foresight import LedgerState
+from idempotent_consumer_cli.letter import MESSAGE_ID_KEY
 from idempotent_consumer_cli.lines import age, count
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.workflow_foresight import HAS_NOT_RUN, HAS_RUN, is_in_question, state_of
@@ -22,8 +23,8 @@ from idempotent_consumer_cli.workflow_lookup import ClaimTable
 from idempotent_consumer_cli.workflow_row import COMPLETED, RELEASED, Claim, claim_document, read_claim
 
 _NO_ROW = (
-    "there is no such claim: check the key (`inspect` shows it; that of a message id begins with sqs:). If it has "
-    "expired, replay --beyond-window"
+    "there is no such claim: is the key written as `inspect` shows it? Case counts, and that of a message id begins "
+    "with sqs:. If it has expired, replay --beyond-window"
 )
 # What the row has to have, or to lack, as it was read.
 _AS_READ = ("owner", "parkedAt", "status")
@@ -188,16 +189,19 @@ class Releaser:
         if not self._released or self._is_dry:
             return ""
         ids = " ".join(f"--id {shlex.quote(key)}" for key in self._released)
+        # A message that is sent anew has another id, and so another key.
+        is_by_message = any(key.startswith(MESSAGE_ID_KEY) for key in self._released)
+        again = "with the attribute dead_letter_key" if is_by_message else "again"
         return (
             f"Next: idempotent-consumer replay --name {self._settings.consumer_name} {ids} "
-            "(where there is no letter, send the message again)."
+            f"(where there is no letter, send the message {again})."
         )
 
 
 def _refusal(claim: Claim, execution: Execution | None, *, is_forced: bool) -> str:
     """Why a claim is not to be given back; empty where it is."""
     if claim.status == COMPLETED:
-        return "it is completed: the effect has run"
+        return "it is completed: the effect has run. To run it again, send the event under another key"
     if not claim.is_readable:
         return "its row was written by no workflow"
     if execution is None or is_forced:

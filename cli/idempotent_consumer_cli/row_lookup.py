@@ -34,6 +34,9 @@ class Judge(Protocol):
     def has_forgotten(self, letter: Letter, first_ms: int, now_ms: int) -> bool:
         """Whether an event of the letter without a row may have had one. first_ms: the earliest known of it."""
 
+    def will_forget(self, foretold: Foretold, now_ms: int) -> bool:
+        """Whether the row that makes a no-op of an event may be gone before a replay arrives."""
+
     def why_stays(self, letter: Letter, events: Sequence[Foretold]) -> str:
         """See `Prospect.stays`."""
 
@@ -77,11 +80,12 @@ class RowLookup:
         """With its age, and what follows from it."""
         first_ms = opened.first_ms(letter)
         is_unknown = foretold.state is LedgerState.NEVER_SEEN
+        is_forgotten = self._judge.has_forgotten(letter, first_ms, now_ms) if is_unknown else False
         return replace(
             foretold,
             state=LedgerState.BLOCKED if is_unknown and is_blocked else foretold.state,
             first_ms=first_ms,
-            is_beyond_window=is_unknown and self._judge.has_forgotten(letter, first_ms, now_ms),
+            is_beyond_window=is_forgotten or self._judge.will_forget(foretold, now_ms),
         )
 
 

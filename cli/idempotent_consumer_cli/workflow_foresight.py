@@ -65,7 +65,8 @@ def by_claim(event: Event, claim: Claim | None, execution: Execution | None) -> 
     if state is LedgerState.RELEASED:
         return foretold(state, Fate.RUN, detail="its claim was released")
     if claim.fingerprint and claim.fingerprint != event.fingerprint:
-        return foretold(LedgerState.CONFLICT, Fate.REFUSE, "id-reused", "the key is claimed for other content")
+        detail = f"the key is claimed for other content, by {claim.owner or 'nobody that it names'}"
+        return foretold(LedgerState.CONFLICT, Fate.REFUSE, "id-reused", detail)
     if state is LedgerState.COMPLETED:
         return foretold(state, Fate.NO_OP, detail="completed: it is skipped")
     return foretold(state, Fate.KEEP, "claim-kept", _why_kept(claim, state, execution))
@@ -86,7 +87,8 @@ def why_stays(letter: Letter, events: Sequence[Foretold]) -> str:
 
 def to_do(prospect: Prospect, letter: Letter) -> str:
     """The command for a letter of a workflow, in short."""
-    if letter.reason == HAS_RUN and prospect.fate is not Fate.NO_OP:
+    is_done = prospect.fate is Fate.NO_OP
+    if (letter.reason == HAS_RUN and not is_done) or (prospect.is_beyond_window and is_done):
         return DROP
     if prospect.is_beyond_window:
         return "see whether the effect ran; replay --beyond-window, or drop"
@@ -96,7 +98,7 @@ def to_do(prospect: Prospect, letter: Letter) -> str:
         return _to_do_about_kept(prospect, letter)
     if prospect.fate is Fate.REFUSE:
         return "mend the cause, or drop"
-    return "replay (is skipped), or drop" if prospect.fate is Fate.NO_OP else "replay"
+    return "replay (is skipped), or drop" if is_done else "replay"
 
 
 def _to_do_about_kept(prospect: Prospect, letter: Letter) -> str:
@@ -109,7 +111,7 @@ def _to_do_about_kept(prospect: Prospect, letter: Letter) -> str:
     # A claim of another execution says nothing of this letter's.
     is_own = all(event.claim is not None and event.claim.owner == letter.execution for event in kept)
     is_ended = all(event.state is LedgerState.ENDED for event in kept)
-    return RELEASE if letter.reason in HAS_NOT_RUN and is_own and is_ended else "release, or drop"
+    return RELEASE if letter.reason in HAS_NOT_RUN and is_own and is_ended else "see whether it ran; release, or drop"
 
 
 def _is_unread(event: Foretold) -> bool:
@@ -120,7 +122,7 @@ def _why_kept(claim: Claim, state: LedgerState, execution: Execution | None) -> 
     if state is LedgerState.UNREADABLE:
         return "no workflow writes such a row"
     if state is LedgerState.PARKED:
-        return f"until `release` gives it back: {claim.why}"
+        return f"parked, `release` it first: {claim.why}"
     if execution is None or execution.is_running:
         return "its execution runs"
     return execution.problem or f"its execution has ended ({execution.status}), and recorded no outcome"

@@ -9,7 +9,7 @@ from idempotent_consumer.event import Event
 from idempotent_consumer.items import Item
 from idempotent_consumer.workflow_settings import WorkflowSettings
 from idempotent_consumer_cli.executions import Executions
-from idempotent_consumer_cli.foresight import Foretold
+from idempotent_consumer_cli.foresight import Fate, Foretold
 from idempotent_consumer_cli.letter import Letter
 from idempotent_consumer_cli.opened import OpenedLetter
 from idempotent_consumer_cli.row_lookup import Known
@@ -72,6 +72,12 @@ class WorkflowJudge:
         if now_ms - first_ms > self._settings.retention_seconds * 1000:
             return True
         return letter.reason in CLAIMED or (letter.reason is None and letter.is_of_claim)
+
+    def will_forget(self, foretold: Foretold, now_ms: int) -> bool:
+        """DynamoDB deletes a claim some time after it expires, perhaps while the replay waits in the queue."""
+        if foretold.fate is not Fate.NO_OP or foretold.claim is None or foretold.claim.expires_ms is None:
+            return False
+        return foretold.claim.expires_ms < now_ms + self._settings.backoff.retention_seconds * 1000
 
     def why_stays(self, letter: Letter, events: Sequence[Foretold]) -> str:
         is_known_by_key_only = self._settings.event_id is None

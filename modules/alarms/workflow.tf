@@ -42,7 +42,7 @@ locals {
     )],
     [for function_name in flatten(var.workflow[*].guard_function_names) : {
       guard-errors = {
-        description = "Calls of the guard failed as a whole. Step Functions tries them again for an hour or so; then the execution fails."
+        description = "Calls of the guard failed as a whole. Step Functions tries them again for half an hour or so; then the execution fails."
         dimensions  = { FunctionName = function_name }
         metric      = "Errors"
         namespace   = "AWS/Lambda"

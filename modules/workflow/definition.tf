@@ -42,7 +42,7 @@ locals {
   error  = "($exists($states.input.Error) ? $states.input.Error : 'unknown') & ': ' & ($exists($states.input.Cause) ? $string($states.input.Cause) : '')"
   detail = "{% $substring($replace(${local.error}, /[^\\x20-\\x7e]/, '?'), 0, 1000) %}"
 
-  # For an hour or so: to wait costs nothing.
+  # Half an hour on average.
   call_retry = {
     BackoffRate     = 2
     ErrorEquals     = ["States.ALL"]
@@ -53,9 +53,12 @@ locals {
   }
   # The last does not stand for the first.
   any_error = ["States.DataLimitExceeded", "States.ALL"]
-  refused   = "DynamoDB.ConditionalCheckFailedException"
+  # Some four hours: what is known of an effect, or its message, is not given up before.
+  lasting_retry = merge(local.call_retry, { MaxAttempts = 100 })
+  refused       = "DynamoDB.ConditionalCheckFailedException"
   # A refused write stays refused.
-  write_retry = [{ ErrorEquals = [local.refused], MaxAttempts = 0 }, local.call_retry]
+  write_retry  = [{ ErrorEquals = [local.refused], MaxAttempts = 0 }, local.call_retry]
+  record_retry = [{ ErrorEquals = [local.refused], MaxAttempts = 0 }, local.lasting_retry]
 
   definition = jsonencode({
     Comment = "Runs the effect of a message at most once under its key."

@@ -2,11 +2,12 @@
 locals {
   fragment = try(jsondecode(var.effect.fragment), null)
 
-  # What says for certain that a function has not begun. Of a fragment only its author can tell.
+  # What says for certain that a function has not begun. What else says so, only its author can tell, or a fragment's.
   # https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
-  not_applied_errors = coalesce(var.effect.not_applied_errors, var.effect.function == null ? [] : [
-    "Lambda.ResourceNotFoundException", "Lambda.TooManyRequestsException",
-  ])
+  not_applied_errors = distinct(concat(
+    var.effect.function == null ? [] : ["Lambda.ResourceNotFoundException", "Lambda.TooManyRequestsException"],
+    var.effect.not_applied_errors,
+  ))
 
   effect_outcome = {
     Catch = concat(
@@ -66,7 +67,7 @@ locals {
       })
       Output         = "{% $merge([{'status': 'completed', 'idempotencyKey': {'pk': ${local.given}.key, 'sk': '${var.namespace}'}}, ${local.is_recordable} ? {'result': $states.input} : {}]) %}"
       TimeoutSeconds = 60
-      Retry          = local.write_retry
+      Retry          = local.record_retry
       Catch          = [for error in local.any_error : { ErrorEquals = [error], Next = "Outcome not recorded" }]
       End            = true
     }

@@ -57,7 +57,7 @@ locals {
       })
       Output         = "{% $states.input %}"
       TimeoutSeconds = 60
-      Retry          = local.write_retry
+      Retry          = local.record_retry
       Catch          = [{ ErrorEquals = ["States.ALL"], Next = "Dead letter", Output = "{% $states.input %}" }]
       Next           = "Dead letter"
     }
@@ -92,7 +92,7 @@ locals {
       }
       Output         = "{% $states.input %}"
       TimeoutSeconds = 60
-      Retry          = [local.call_retry]
+      Retry          = [local.lasting_retry]
       Next           = "Failed"
     }
 

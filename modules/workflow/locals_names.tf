@@ -7,7 +7,7 @@ locals {
 
   # What Lambda says where the function may have run, and what Step Functions says of a state whose calls may have.
   # https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
-  uncertain_error = "^(States\\..*|Lambda\\.(AWSLambdaException|SdkClientException|ServiceException|Unknown)|Sandbox\\.Timedout)$"
+  uncertain_error = "^(States\\..*|Lambda\\.(AWSLambdaException|SdkClientException|ServiceException|Unknown)|(Runtime|Sandbox)\\..*)$"
 
   # Written out, because a validation of var.function cannot refer to what is built from it.
   reserved_environment = [

@@ -3,8 +3,8 @@ variable "effect" {
     What is done for a message: function or fragment.
     - function: arn of a Lambda function, version or alias. It is given {key, messageId, fingerprint, event, body, attributes}, and what it returns is the result.
     - fragment: states of your own in place of the one that calls a function, as the JSON of an object with StartAt, States and perhaps QueryLanguage, JSONPath or JSONata. They are one branch of a Parallel state, begin with the same input, and what the last one gives is the result. With JSONata the states within a Map or Parallel each say so themselves.
-    - not_applied_errors: the errors that say for certain that nothing was done. They release the claim, so that the message can be replayed; of a function they are tried again before that. After any other error the claim is kept, and a person decides. Null means Lambda.TooManyRequestsException and Lambda.ResourceNotFoundException for a function, none for a fragment, whose own Fail state can name one.
-    - max_attempts: calls of the function, 1 to 100, while it ends with one of these errors; waits between them grow from 1 second to 5 minutes, so 20 calls take up to an hour. Not used with a fragment, which has Retry of its own.
+    - not_applied_errors: further errors that say for certain that nothing was done, as Lambda.TooManyRequestsException and Lambda.ResourceNotFoundException do of a function: an exception's class, or what a Fail state of the fragment names. They release the claim, so that the message can be replayed; of a function they are tried again before that. After any other error the claim is kept, and a person decides.
+    - max_attempts: calls of the function, 1 to 100, while it ends with one of these errors; waits between them grow from 1 second to 5 minutes, so 20 calls take half an hour or so. Not used with a fragment, which has Retry of its own.
     - timeout_seconds: seconds, 1 to 99999999, for a call of the function; then it may have acted or not, and the claim is kept. Not used with a fragment: a Parallel state has no timeout, so give each of its Task states one.
     - policy_documents: JSON policies for what the fragment's states call; the state machine's role gets them.
   EOT
@@ -14,7 +14,7 @@ variable "effect" {
     fragment           = optional(string)
     function           = optional(object({ arn = string }))
     max_attempts       = optional(number, 20)
-    not_applied_errors = optional(list(string))
+    not_applied_errors = optional(list(string), [])
     policy_documents   = optional(list(string), [])
     timeout_seconds    = optional(number, 900)
   })
@@ -46,6 +46,14 @@ variable "effect" {
       try(contains(["Choice", "Fail", "Map", "Parallel", "Pass", "Succeed", "Task", "Wait"], state.Type), false)
     ])
     error_message = "effect.fragment has ${join(" and ", [for name, state in try(merge(jsondecode(var.effect.fragment).States), {}) : "${name} of ${try("Type ${jsonencode(state.Type)}", "no Type")}" if !try(contains(["Choice", "Fail", "Map", "Parallel", "Pass", "Succeed", "Task", "Wait"], state.Type), false)])}, but each state must be an object with a Type: Choice, Fail, Map, Parallel, Pass, Succeed, Task or Wait."
+  }
+
+  validation {
+    condition = alltrue([
+      for state in try(values(jsondecode(var.effect.fragment).States), []) :
+      contains(["Choice", "Fail", "Succeed"], try(state.Type, "Choice")) || can(state.Next) != try(state.End == true, false)
+    ])
+    error_message = "effect.fragment has ${join(", ", [for name, state in try(merge(jsondecode(var.effect.fragment).States), {}) : "${name} with ${can(state.Next) ? "both Next and End" : "neither Next nor End"}" if !(contains(["Choice", "Fail", "Succeed"], try(state.Type, "Choice")) || can(state.Next) != try(state.End == true, false))])}, but a state goes on to one (Next), or ends (End = true)."
   }
 
   # As deep as a Map or Parallel of the fragment; AWS refuses the same deeper down.
@@ -108,8 +116,8 @@ variable "effect" {
   }
 
   validation {
-    condition     = alltrue([for error in coalesce(var.effect.not_applied_errors, []) : !can(regex(local.uncertain_error, error))])
-    error_message = "effect.not_applied_errors is ${jsonencode(var.effect.not_applied_errors)}, but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown and Sandbox.Timedout do not say that nothing was done: the effect could run twice."
+    condition     = alltrue([for error in var.effect.not_applied_errors : !can(regex(local.uncertain_error, error))])
+    error_message = "effect.not_applied_errors is ${jsonencode(var.effect.not_applied_errors)}, but States.…, Lambda.AWSLambdaException, Lambda.SdkClientException, Lambda.ServiceException, Lambda.Unknown, Runtime.… and Sandbox.… do not say that nothing was done: the effect could run twice."
   }
 
   validation {

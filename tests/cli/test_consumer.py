@@ -152,6 +152,17 @@ def test_a_function_that_is_no_consumer_is_refused(world: World) -> None:
     )
 
 
+def test_a_setting_that_cannot_work_is_named(world: World) -> None:
+    world.deploy(EVENT_ID="parcel..id")
+    run = world.run("pending")
+    assert run.exit_code == 2
+    assert run.stderr.startswith("Error: orders-worker cannot start (EVENT_ID is 'parcel..id': ")
+    assert run.stderr.endswith(
+        "): mend what the module sets it from, and apply; or, if it is of another version, use the command line of "
+        "that\n"
+    )
+
+
 def test_a_consumer_of_an_older_module_is_told_so(world: World) -> None:
     world.deploy(QUEUE_URL=None)
     run = world.run("pending")

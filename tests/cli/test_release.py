@@ -109,7 +109,7 @@ def test_the_key_of_a_message_is_its_id(new_world: Callable[..., World], monkeyp
     workflow.park({"a": 1}, key="sqs:m-7")
     run = release(workflow, "sqs:m-7")
     assert row(workflow, "sqs:m-7")["status"] == {"S": "RELEASED"}
-    assert "--id sqs:m-7 " in run.stdout
+    assert "--id sqs:m-7 (where there is no letter, send the message with the attribute dead_letter_key)." in run.stdout
 
 
 def test_a_key_that_a_shell_would_take_apart_is_quoted(workflow: Workflow) -> None:
@@ -140,7 +140,7 @@ def test_the_warning_goes_by_what_the_execution_says(
     lines = run.stdout.splitlines()
     assert lines[lines.index(f"order-1: released by {OPERATOR}") + 1 : -2] == warnings
     shown = [cell.strip() for cell in lines[4].strip("│").split("│")]
-    assert shown[4] == (reason or "")
+    assert shown[4] == (reason or "-")
 
 
 def test_of_several_claims_those_whose_effect_ran_are_named(workflow: Workflow) -> None:
@@ -169,10 +169,13 @@ def test_a_claim_whose_execution_is_gone_is_given_back(workflow: Workflow) -> No
     [
         (
             lambda w: None,
-            "there is no such claim: check the key (`inspect` shows it; that of a message id begins with sqs:). If it "
-            "has expired, replay --beyond-window",
+            "there is no such claim: is the key written as `inspect` shows it? Case counts, and that of a message id "
+            "begins with sqs:. If it has expired, replay --beyond-window",
         ),
-        (lambda w: w.complete(order()), "it is completed: the effect has run"),
+        (
+            lambda w: w.complete(order()),
+            "it is completed: the effect has run. To run it again, send the event under another key",
+        ),
         (
             lambda w: w.claim(order()),
             "its execution runs, and the effect could run twice: wait for its end, or stop it; else --force",
@@ -220,8 +223,8 @@ def test_where_the_execution_cannot_be_read_it_has_to_be_forced(workflow: Workfl
         workflow.world.deny("DescribeExecution")
         why = "its execution cannot be read (AccessDeniedException): you need states:DescribeExecution"
     else:
-        workflow.world.executions.clear()
-        why = "its execution is gone: Step Functions keeps one for 90 days"
+        workflow.change(KEY, owner={"S": "by hand"})
+        why = "its owner is no execution"
     run = release(workflow)
     assert run.exit_code == 1
     assert f"order-1: not released: {why}. If you know that it does not run: --force\n" in run.stdout
@@ -324,7 +327,7 @@ def test_a_dry_run_changes_nothing(workflow: Workflow) -> None:
     assert (run.exit_code, workflow.rows(), workflow.world.requests("UpdateItem")) == (1, before, [])
     assert run.stdout.splitlines()[-4:] == [
         "a: would be released",
-        "b: not released: it is completed: the effect has run",
+        "b: not released: it is completed: the effect has run. To run it again, send the event under another key",
         "The effect may have been applied, and a replay runs it once more: see whether it was.",
         "1 claim would be released, 1 left. Nothing was changed.",
     ]

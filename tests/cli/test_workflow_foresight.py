@@ -89,7 +89,7 @@ def done(workflow: Workflow) -> tuple[str, str]:
             "ExecutionDoesNotExist",
             "ended",
             "its execution is gone: Step Functions keeps one for 90 days",
-            "release, or drop",
+            "see whether it ran; release, or drop",
         ),
         (
             "AccessDeniedException",

@@ -71,7 +71,7 @@ def test_each_letter_is_shown_beside_the_claim_of_its_key(workflow: Workflow) ->
     ]
     assert shown["stopped"][0:2] == ["aborted", "execution ended"]
     assert shown["parked"][1] == "parked"
-    assert shown["parked"][3] == "release, or drop"
+    assert shown["parked"][3] == "see whether it ran; release, or drop"
     assert shown["released"][1:] == ["released", "will run the effect (its claim was released)", "replay"]
     assert shown["done"][1] == "completed"
     assert shown["done"][3] == "replay (is skipped), or drop"
@@ -103,7 +103,7 @@ def test_each_letter_is_shown_beside_the_claim_of_its_key(workflow: Workflow) ->
         ),
         (
             "claim-kept",
-            "release, or drop",
+            "see whether it ran; release, or drop",
             "1 letter, 1 of them with a claim that is kept: see first whether the effect ran; then `release` and "
             "`replay`, or `drop` the letter.",
         ),
@@ -139,7 +139,7 @@ def test_a_letter_says_nothing_of_another_executions_claim(workflow: Workflow, r
         workflow.claim(order(), "FAILED" if how == "ended" else "RUNNING")
     workflow.letter(order(), reason, key="order-1", execution=EXECUTION + "earlier")
     line = workflow.run("inspect", "--json").documents[0]
-    assert line["to_do"] == ("wait for its execution" if how == "running" else "release, or drop")
+    assert line["to_do"] == ("wait for its execution" if how == "running" else "see whether it ran; release, or drop")
 
 
 def test_a_letter_of_an_effect_that_ran_is_dropped_also_after_a_release(workflow: Workflow) -> None:
@@ -153,6 +153,13 @@ def test_a_letter_of_an_effect_that_is_completed_after_all_is_skipped(workflow: 
     workflow.complete(order())
     workflow.letter(order(), "outcome-not-recorded", key="order-1")
     assert workflow.run("inspect", "--json").documents[0]["to_do"] == "replay (is skipped), or drop"
+
+
+def test_a_conflict_names_the_execution_that_has_the_key(workflow: Workflow) -> None:
+    owner = workflow.claim(order(total=6))
+    workflow.letter(order(), "id-reused", key="order-1", execution=EXECUTION + "two")
+    line = workflow.run("inspect", "--json").documents[0]
+    assert line["replay_detail"] == f"the key is claimed for other content, by {owner}"
 
 
 def test_of_many_letters_a_few_executions_are_listed(workflow: Workflow) -> None:
@@ -170,8 +177,8 @@ def test_programs_get_the_claim_but_not_its_result(workflow: Workflow) -> None:
     owner = workflow.park(order(), age=600, detail="Boom: it broke")
     workflow.letter(order(), "outcome-unknown", key="order-1", execution=owner, detail="Boom: it broke")
     line = letters(workflow.run("inspect", "--json"))["order-1"]
-    assert (line["execution"], line["to_do"]) == (owner, "release, or drop")
-    assert line["replay_detail"] == "until `release` gives it back: outcome-unknown: Boom: it broke"
+    assert (line["execution"], line["to_do"]) == (owner, "see whether it ran; release, or drop")
+    assert line["replay_detail"] == "parked, `release` it first: outcome-unknown: Boom: it broke"
     assert line["events"][0]["claim"] == {
         "status": "IN_PROGRESS",
         "owner": owner,
@@ -286,7 +293,9 @@ def test_a_drop_warns_of_claims_that_are_kept(workflow: Workflow, tmp_path: Path
         "3 letters with a key whose claim is kept: until it expires, or `release` gives it back, another message with "
         "this key is skipped.\n"
     ) in run.stdout
-    assert "1 letter with an event that the ledger never saw: it is gone but for the file.\n" in run.stdout
+    assert (
+        "2 letters of which no claim says that the effect ran: its message is gone but for the file.\n"
+    ) in run.stdout
     assert workflow.dead.all == []
 
 

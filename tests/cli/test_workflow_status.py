@@ -8,7 +8,7 @@ import pytest
 
 from idempotent_consumer_cli import executions
 from idempotent_consumer_cli.consumer import consumers_in
-from tests.cli.support import DAY, HOUR, World, client_error
+from tests.cli.support import DAY, FUNCTION, HOUR, World, client_error
 from tests.cli.workflow_support import Workflow, deploy_workflow, order
 
 
@@ -76,7 +76,8 @@ def test_of_executions_that_failed_the_letters_tell(workflow: Workflow) -> None:
     [
         (
             "Errors",
-            "2 calls of the guard failed in the last ten minutes: the log /aws/lambda/orders-guard; runbook, guard-errors",
+            "2 calls of the guard failed in the last ten minutes: the log /aws/lambda/orders-guard; runbook, "
+            "guard-errors",
         ),
         (
             "Throttles",
@@ -174,7 +175,8 @@ def test_outputs_that_lack_one_of_a_workflows_are_none(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["WORKFLOW_NAMESPACE", "WORKFLOW_RETENTION_SECONDS"])
 def test_a_starter_of_another_version_is_told_so(workflow: Workflow, name: str) -> None:
-    workflow.world.deploy(**{name: None})
+    changes: dict[str, str | None] = {name: None}
+    workflow.world.deploy(FUNCTION, **changes)
     run = workflow.run("status")
     assert run.exit_code == 2
     assert f"({name} is missing or blank): apply the module again" in run.stderr

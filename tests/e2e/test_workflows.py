@@ -229,6 +229,20 @@ def test_an_effect_that_fails_after_it_acted_runs_again_only_when_its_key_is_rel
     assert workflow.dead_letters.depth().is_empty
 
 
+def test_an_effect_whose_process_is_killed_does_not_run_again_by_itself(workflow: Workflow, event_id: str) -> None:
+    body = {"id": event_id, "does": "waits-once"}
+    message = workflow.send(body)
+    wait_for(lambda: workflow.runs(event_id), "the effect runs")
+    assert workflow.emulator.kill_workers("effect")
+
+    assert workflow.ended(event_id, message).outcome == ("FAILED", "IdempotentConsumer.outcome-unknown")
+    assert attribute(workflow.letter(), "dead_letter_reason") == "outcome-unknown"
+    assert workflow.row(event_id)["reason"] == "outcome-unknown"
+    assert [workflow.run(event_id, body).result for _ in range(3)] == [skipped(event_id, "parked")] * 3
+    assert workflow.runs(event_id) == 1
+    release(workflow, event_id)
+
+
 def test_an_execution_that_is_stopped_during_its_effect_comes_back_as_the_message_it_had(
     later: Workflow, later_function: LaterFunction
 ) -> None:

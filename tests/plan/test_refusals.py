@@ -204,7 +204,7 @@ def test_every_run_of_the_reject_files_is_read() -> None:
         "reject_function.tftest.hcl": 3,
         "reject_operation.tftest.hcl": 127,
         "reject_queue.tftest.hcl": 15,
-        "reject_workflow.tftest.hcl": 92,
+        "reject_workflow.tftest.hcl": 95,
     }
     assert len(REFUSALS) == len({refusal.name for refusal in REFUSALS}) == sum(runs.values())
 

@@ -38,7 +38,9 @@ _WITH_CLAIM = (
     "with a key whose claim is kept: until it expires, or `release` gives it back, another message with this key is "
     "skipped."
 )
-_GONE = (LedgerState.NEVER_SEEN, LedgerState.BLOCKED)
+_GONE = (LedgerState.NEVER_SEEN, LedgerState.RELEASED, LedgerState.BLOCKED)
+_NEVER_SEEN = "with an event that the ledger never saw: it is gone but for the file."
+_NOT_DONE = "of which no claim says that the effect ran: its message is gone but for the file."
 
 
 @click.command(name="drop")
@@ -183,9 +185,8 @@ class Drop:
             what = _WITH_CLAIM if self._consumer.workflow is not None else _WITH_OPERATION
             self._screen.say(f"{count(self._unfinished, 'letter')} {what}")
         if self._gone and self._file is not None:
-            self._screen.say(
-                f"{count(self._gone, 'letter')} with an event that the ledger never saw: it is gone but for the file."
-            )
+            what = _NOT_DONE if self._consumer.workflow is not None else _NEVER_SEEN
+            self._screen.say(f"{count(self._gone, 'letter')} {what}")
         if self._file is None:
             self._screen.say(
                 f"{count(chosen, 'letter')} would be dropped: {listed(self._by_state)}. Nothing was changed."

@@ -62,7 +62,7 @@ def command(
     never seen, released  the key is free: a replay runs the effect
     in progress           an execution that runs, as far as can be seen, has claimed the key
     parked                the effect failed and may have acted: see whether it did, then `release`
-    execution ended       the same, and the execution could record nothing
+    execution ended       the same, and the execution could record nothing, or is gone
     completed             done
     """
     if limit is None and not screen.as_json:

@@ -26,8 +26,8 @@ _DECISIVE = ("queue", "dead-letter queue", "pending rows", "operations", "execut
 
 _ENDED = {"FAILED": "failed", "TIMED_OUT": "timed out", "ABORTED": "aborted"}
 _OF_FAILED = (
-    "                  those that failed have sent their letters to the dead-letter queue; what became of letters that are "
-    "gone is not known here"
+    "                  those that failed have sent their letters to the dead-letter queue; what became of letters that "
+    "are gone is not known here"
 )
 
 
