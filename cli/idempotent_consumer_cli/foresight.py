@@ -104,8 +104,8 @@ class Difference:
 class Foretold:
     """One event of a letter.
 
-    first_ms: the earliest that is known of it, epoch milliseconds. is_beyond_window: the ledger may have forgotten
-    that it was applied, and nothing else would keep it from being applied again. row: an operation's. claim: a
+    first_ms: the earliest that is known of it, epoch milliseconds. is_beyond_window: the ledger may have forgotten that
+    it was applied, or will soon, and nothing else would keep it from being applied again. row: an operation's. claim: a
     workflow's. execution: that owns it, where it has to be asked.
     """
 

@@ -293,9 +293,7 @@ def test_a_drop_warns_of_claims_that_are_kept(workflow: Workflow, tmp_path: Path
         "3 letters with a key whose claim is kept: until it expires, or `release` gives it back, another message with "
         "this key is skipped.\n"
     ) in run.stdout
-    assert (
-        "2 letters of which no claim says that the effect ran: its message is gone but for the file.\n"
-    ) in run.stdout
+    assert ("2 letters of which no claim says that the effect ran: the message is in the file alone.\n") in run.stdout
     assert workflow.dead.all == []
 
 

@@ -260,8 +260,7 @@ def test_of_two_contents_of_one_key_in_a_message_the_first_is_started_and_the_me
     (letter,) = workflow.cloud.dead_letters()
     assert (json.loads(letter.body), letter.reason) == (body, "id-reused")
     assert letter.detail == (
-        "1: started; 2: started; "
-        "3: conflict id-reused the message has this id twice, with different content"
+        "1: started; 2: started; 3: conflict id-reused the message has this id twice, with different content"
     )
     assert metrics()["Conflicts"] == 1
 

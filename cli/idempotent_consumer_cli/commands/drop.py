@@ -40,7 +40,7 @@ _WITH_CLAIM = (
 )
 _GONE = (LedgerState.NEVER_SEEN, LedgerState.RELEASED, LedgerState.BLOCKED)
 _NEVER_SEEN = "with an event that the ledger never saw: it is gone but for the file."
-_NOT_DONE = "of which no claim says that the effect ran: its message is gone but for the file."
+_NOT_DONE = "of which no claim says that the effect ran: the message is in the file alone."
 
 
 @click.command(name="drop")

@@ -77,9 +77,9 @@ def command(
     `resolve` settles it first.
 
     Of a workflow neither. A letter whose claim is kept would only come back, so it is left where it is: `release` gives
-    the claim back first. What EventBridge says of an execution goes back as the message that it was for. A letter whose
-    key was claimed, as it says or may have forgotten, or that is older than a claim lasts, is left where there is no
-    claim, unless --beyond-window is given.
+    the claim back first. What EventBridge says of an execution goes back as the message that it was for. Without
+    --beyond-window a letter is left too whose claim may be gone: one that says, or does not say any more, that its key
+    was claimed, and one that is older than a claim lasts; and one that is done, but whose claim expires soon.
 
     Exit code 1 if a chosen letter is left or will be refused again or, with --wait, is still under way. A foretold
     no-op leaves no trace to wait for: it is told as soon as it is sent.
