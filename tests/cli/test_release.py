@@ -69,6 +69,12 @@ def test_the_next_execution_claims_it(workflow: Workflow) -> None:
     assert row(workflow)["audit"] == {"L": [entry(workflow, "never arrived")]}
 
 
+def test_who_gives_no_reason_is_noted_so(workflow: Workflow) -> None:
+    workflow.park(order())
+    assert workflow.run("release", KEY).exit_code == 0
+    assert row(workflow)["audit"] == {"L": [entry(workflow, "not said")]}
+
+
 def test_each_release_stays_on_the_row(workflow: Workflow) -> None:
     workflow.park(order())
     release(workflow, why="a")
@@ -354,7 +360,6 @@ def test_with_json_each_claim_is_a_line(workflow: Workflow) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((KEY,), "Missing option '--why'"),
         (("--why", "w"), "Missing argument 'KEY...'"),
         ((KEY, "--why", " "), "--why is blank"),
         ((KEY, "--why", "w", "--by", ""), "--by is blank"),

@@ -18,7 +18,7 @@ from idempotent_consumer_cli.session import Session
 
 @click.command(name="release")
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
-@click.option("--why", required=True, metavar="TEXT", help="How you know that the effect may run once more.")
+@click.option("--why", default="not said", metavar="TEXT", help="How you know that the effect may run once more.")
 @click.option("--by", metavar="WHO", help="Who decides; your AWS identity by default.")
 @click.option("--force", is_flag=True, help="Also where the claim's execution runs, or cannot be read.")
 @click.option("--dry-run", is_flag=True, help="Show the claims and what would be released; change nothing.")
