@@ -179,6 +179,21 @@ def keep_null(stepfunctions: Any) -> None:
     stepfunctions._sfn_jsonata_parse = parse
 
 
+def delete_what_is_gone(stepfunctions: Any) -> None:
+    """Make ministack's `services.stepfunctions` answer a repeated DeleteStateMachine: AWS has no error for it.
+
+    A provider whose first answer is lost under load asks again.
+    """
+    original: Callable[[Any], tuple[int, Any, Any]] = stepfunctions._delete_state_machine
+    gone: tuple[int, Any, Any] = stepfunctions.json_response({})
+
+    def delete(request: Any) -> tuple[int, Any, Any]:
+        answer = original(request)
+        return gone if answer[0] == 400 and b"StateMachineDoesNotExist" in answer[2] else answer
+
+    stepfunctions._delete_state_machine = delete
+
+
 def end_with_parent(clean_up: Callable[[], None]) -> None:
     """End this process group once standard input closes: gently, then, after some seconds, for certain."""
 
@@ -212,6 +227,7 @@ def main() -> None:
     keep_tracing(stepfunctions)
     leave_uncaught(stepfunctions)
     keep_null(stepfunctions)
+    delete_what_is_gone(stepfunctions)
     lambda_runtime._PYTHON_WORKER_SCRIPT = JSON_LOGS + lambda_runtime._PYTHON_WORKER_SCRIPT
 
     from ministack.app import main as ministack

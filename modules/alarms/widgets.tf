@@ -16,9 +16,7 @@ locals {
     ] },
     { title = "Dead-lettered events: each one is trouble", lines = [
       ["rejected", "consumer", "Rejected", "Sum", "left"],
-      ["conflicts", "pipeline", "Conflicts", "Sum", "left"],
-      ["conflicts", "operation", "Conflicts", "Sum", "left"],
-      ["conflicts", "guarded", "Conflicts", "Sum", "left"],
+      ["conflicts", "consumer", "Conflicts", "Sum", "left"],
       ["failed", "operation", "Failed", "Sum", "left"],
     ] },
     { title = "Uncertain outcomes: stale is settled by the policy, unknown is trouble and waits for a person", lines = [

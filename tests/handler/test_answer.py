@@ -46,8 +46,8 @@ def test_an_outcome_says_what_becomes_of_the_message(
     assert (outcome.value, outcome.is_reported, outcome.is_dead) == (name, is_reported, is_dead)
 
 
-def test_there_are_no_outcomes_but_these_twelve() -> None:
-    assert len(Outcome) == 12
+def test_there_are_no_outcomes_but_these_thirteen() -> None:
+    assert len(Outcome) == 13
 
 
 @pytest.mark.parametrize(

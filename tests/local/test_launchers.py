@@ -123,18 +123,35 @@ def stepfunctions() -> Any:
     def update(request: Any) -> tuple[int, dict[str, str], bytes]:
         return (200 if request["stateMachineArn"] in machines else 400), {}, b"{}"
 
+    def delete(request: Any) -> tuple[int, dict[str, str], bytes]:
+        if request["stateMachineArn"] == "arn:refused":
+            return 400, {}, b'{"__type": "InvalidArn"}'
+        if machines.pop(request["stateMachineArn"], None) is None:
+            return 400, {}, b'{"__type": "StateMachineDoesNotExist"}'
+        return 200, {}, b"{}"
+
     module = SimpleNamespace(
         _create_state_machine=create,
+        _delete_state_machine=delete,
         _error_matches=lambda names, error: "States.ALL" in names or error in names,
         _sfn_jsonata_parse=json.loads,
         _state_machines=machines,
         _update_state_machine=update,
+        json_response=lambda body: (200, {}, json.dumps(body).encode()),
         jsonata=SimpleNamespace(utils=SimpleNamespace(Utils=SimpleNamespace(NULL_VALUE="null itself"))),
     )
     launch_ministack.keep_tracing(module)
     launch_ministack.leave_uncaught(module)
     launch_ministack.keep_null(module)
+    launch_ministack.delete_what_is_gone(module)
     return module
+
+
+def test_a_state_machine_that_is_gone_can_be_deleted_again(stepfunctions: Any) -> None:
+    stepfunctions._create_state_machine({"name": "one"})
+    answers = [stepfunctions._delete_state_machine({"stateMachineArn": "arn:one"}) for _ in range(2)]
+    assert answers == [(200, {}, b"{}"), (200, {}, b"{}")]
+    assert stepfunctions._delete_state_machine({"stateMachineArn": "arn:refused"})[0] == 400
 
 
 def test_a_state_machine_keeps_its_tracing(stepfunctions: Any) -> None:

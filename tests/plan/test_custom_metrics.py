@@ -159,6 +159,7 @@ def test_the_lines_of_a_workflow_give_each_metric_that_its_dashboard_draws(
 ) -> None:
     starter, guard = ({name: unit for (_, name, _), unit in published.items()} for published in published_by_workflow)
     assert starter == {
+        "Conflicts": "Count",
         "Duplicates": "Count",
         "EventAge": "Milliseconds",
         "Ignored": "Count",

@@ -85,6 +85,7 @@ OF_AN_OPERATION = {
 }
 # What the starter of a workflow publishes, and its guard where that is a function.
 OF_A_STARTER = {
+    "Conflicts",
     "Duplicates",
     "EventAge",
     "Ignored",
@@ -192,7 +193,6 @@ def test_where_step_functions_claims_itself_no_guard_is_drawn(dashboards: Plan) 
 
     of_the_guard = {
         "claimed",
-        "conflicts",
         "skipped",
         *(f"guard: {x}" for x in ("calls", "errors", "longest", "throttles")),
     }
