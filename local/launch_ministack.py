@@ -8,6 +8,9 @@ emulator is repaired here, before it starts.
 It also knows nothing of a function's log format. The module sets JSON, which Lambda writes with each field of a
 record (AWS Lambda Developer Guide, "Using structured JSON logs with Python").
 
+A provider whose answer is lost under load asks again. The emulator then answers as if somebody else had asked, or does
+the work twice; here the second answer is the first one's.
+
 Of a state machine it forgets the tracing, so that each plan would show a change, and lets `States.ALL` stand for errors
 for which it does not (AWS Step Functions Developer Guide, "Handling errors in Step Functions workflows"). In JSONata it
 takes the null that `$parse` reads for nothing at all.
@@ -113,10 +116,7 @@ def repair(iam_actions: Any) -> None:
 
 
 def honour_client_tokens(scheduler: Any) -> None:
-    """Make ministack's `services.scheduler` answer a repeated CreateSchedule as AWS does, by its ClientToken.
-
-    A provider whose first answer is lost under load asks again, and would be told that the schedule exists already.
-    """
+    """Make ministack's `services.scheduler` answer a repeated CreateSchedule as AWS does, by its ClientToken."""
     original: Callable[[str, Any], tuple[int, Any, Any]] = scheduler._create_schedule
     created: dict[tuple[str, str], tuple[int, Any, Any]] = {}
 
@@ -130,6 +130,26 @@ def honour_client_tokens(scheduler: Any) -> None:
         return answer
 
     scheduler._create_schedule = create_schedule
+
+
+def map_once(lambda_service: Any) -> None:
+    """Make ministack's `services.lambda_svc` keep one mapping of a queue to a function, as AWS does.
+
+    AWS refuses a second one (ResourceConflictException). Here a repeated CreateEventSourceMapping is answered with the
+    first: two would stay, and a destroy would know of one.
+    """
+    original: Callable[[Any], tuple[int, Any, Any]] = lambda_service._create_esm
+
+    def create(request: Any) -> tuple[int, Any, Any]:
+        name, qualifier, error = lambda_service._resolve_existing_esm_function(request.get("FunctionName", ""))
+        for mapping in [] if error else lambda_service._esms.values():
+            wanted = (request.get("EventSourceArn"), name, qualifier)
+            if (mapping["EventSourceArn"], mapping["FunctionName"], mapping["Qualifier"]) == wanted:
+                answer: tuple[int, Any, Any] = lambda_service.json_response(lambda_service._esm_response(mapping), 202)
+                return answer
+        return original(request)
+
+    lambda_service._create_esm = create
 
 
 def keep_tracing(stepfunctions: Any) -> None:
@@ -180,10 +200,7 @@ def keep_null(stepfunctions: Any) -> None:
 
 
 def delete_what_is_gone(stepfunctions: Any) -> None:
-    """Make ministack's `services.stepfunctions` answer a repeated DeleteStateMachine: AWS has no error for it.
-
-    A provider whose first answer is lost under load asks again.
-    """
+    """Make ministack's `services.stepfunctions` answer a repeated DeleteStateMachine: AWS has no error for it."""
     original: Callable[[Any], tuple[int, Any, Any]] = stepfunctions._delete_state_machine
     gone: tuple[int, Any, Any] = stepfunctions.json_response({})
 
@@ -192,6 +209,15 @@ def delete_what_is_gone(stepfunctions: Any) -> None:
         return gone if answer[0] == 400 and b"StateMachineDoesNotExist" in answer[2] else answer
 
     stepfunctions._delete_state_machine = delete
+
+
+def hold_connections(config: Any) -> None:
+    """Let hypercorn's `Config` queue what connects while it is busy, and keep what is connected.
+
+    By default it queues 100 connections, drops further ones in silence, and closes each after 1,000 requests.
+    """
+    config.backlog = 4096
+    config.keep_alive_max_requests = sys.maxsize
 
 
 def end_with_parent(clean_up: Callable[[], None]) -> None:
@@ -219,15 +245,18 @@ def main() -> None:
     if arguments.end_with_parent:
         end_with_parent(clean_up)
 
+    from hypercorn.config import Config
     from ministack.core import iam_actions, lambda_runtime
-    from ministack.services import scheduler, stepfunctions
+    from ministack.services import lambda_svc, scheduler, stepfunctions
 
     repair(iam_actions)
     honour_client_tokens(scheduler)
+    map_once(lambda_svc)
     keep_tracing(stepfunctions)
     leave_uncaught(stepfunctions)
     keep_null(stepfunctions)
     delete_what_is_gone(stepfunctions)
+    hold_connections(Config)
     lambda_runtime._PYTHON_WORKER_SCRIPT = JSON_LOGS + lambda_runtime._PYTHON_WORKER_SCRIPT
 
     from ministack.app import main as ministack

@@ -388,7 +388,7 @@ def copy_modules(target: Path, source: str = "") -> None:
 
 
 def provider_block(endpoint: str) -> str:
-    """A provider that talks to `endpoint` alone, and gives up soon: by default a refusal looks like a hang."""
+    """A provider that talks to `endpoint` alone. By its 25 tries of a call a refusal would look like a hang."""
     return (
         'provider "aws" {\n'
         '  region                      = "us-east-1"\n'
@@ -396,7 +396,7 @@ def provider_block(endpoint: str) -> str:
         '  secret_key                  = "test"\n'
         "  skip_credentials_validation = true\n"
         "  skip_metadata_api_check     = true\n"
-        "  max_retries                 = 2\n"
+        "  max_retries                 = 8\n"
         f"  # all services: AWS_ENDPOINT_URL = {endpoint}\n"
         "}\n"
     )

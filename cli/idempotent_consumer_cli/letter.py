@@ -10,6 +10,7 @@ from typing import Any
 
 from idempotent_consumer.dead_letter import DETAIL, REASON
 from idempotent_consumer.workflow_input import KEY_ATTRIBUTE
+from idempotent_consumer.workflow_settings import MESSAGE_ID_KEY
 
 Attributes = Mapping[str, Mapping[str, Any]]
 
@@ -17,8 +18,6 @@ Attributes = Mapping[str, Mapping[str, Any]]
 EXECUTION = "dead_letter_execution"
 # Amazon SQS Developer Guide, "Amazon SQS message metadata".
 MOST_ATTRIBUTES = 10
-# Of workflows: what a key begins with that is a message's id.
-MESSAGE_ID_KEY = "sqs:"
 
 
 @dataclass(frozen=True, slots=True)

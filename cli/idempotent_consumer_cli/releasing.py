@@ -11,11 +11,10 @@ from botocore.exceptions import ClientError
 
 from idempotent_consumer.aws import error_code
 from idempotent_consumer.items import AttributeValue, Item
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow_settings import MESSAGE_ID_KEY, WorkflowSettings
 from idempotent_consumer_cli import clock
 from idempotent_consumer_cli.executions import Execution, Executions
 from idempotent_consumer_cli.foresight import LedgerState
-from idempotent_consumer_cli.letter import MESSAGE_ID_KEY
 from idempotent_consumer_cli.lines import age, count
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.workflow_foresight import HAS_NOT_RUN, HAS_RUN, is_in_question, state_of

@@ -12,10 +12,9 @@ from idempotent_consumer.items import MAX_HASH_KEY_BYTES
 from idempotent_consumer.message import REFUSED_CHARACTER, Message
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.workflow_input import KEY_ATTRIBUTE, FailedExecution, execution_input, failed_execution
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow_settings import MESSAGE_ID_KEY, WorkflowSettings
 from idempotent_consumer_cli.letter import (
     EXECUTION,
-    MESSAGE_ID_KEY,
     MOST_ATTRIBUTES,
     Letter,
     from_text,

@@ -26,7 +26,7 @@ RUNTIME_PYTHON = "3.13"
 # Its bytecode goes without docstrings and without the annotations of its functions, which nobody reads there; other
 # packages may use theirs.
 LIBRARY = "idempotent_consumer/"
-# What patches other libraries, or asks where a segment begins: the functions import none of it.
+# What patches other libraries, is for asyncio, or for EC2, ECS and Elastic Beanstalk: the functions import none of it.
 NOT_IMPORTED = (
     "aws_xray_sdk/core/async_context",
     "aws_xray_sdk/core/plugins/e",

@@ -6,6 +6,8 @@
 #                ├─ Conflict, Claim kept ──────────────────┴▶ Dead letter ─▶ Failed
 #                └─ Skipped
 #
+# Guard failed leads to Release, and Outcome not recorded (of Complete) to Dead letter.
+#
 # lambda/src/idempotent_consumer/workflow_claim.py writes the same row, and says what stands in it.
 locals {
   given = "$states.context.Execution.Input"

@@ -17,8 +17,6 @@ from local.watching import Tables, plain
 from tests.e2e.pipeline import Pipeline
 
 ROOT = "tests/fixtures/examples"
-# Three hundred resources at once are much for one emulator: now and then it drops a connection.
-PATIENT = 'provider "aws" {\n  max_retries = 8\n}\n'
 # Of the pipelines, by the names of their outputs: the example, and the output that holds the consumer.
 CONSUMERS = {
     "accounts": "fifo",
@@ -61,7 +59,7 @@ def zip_example(name: str, folder: Path) -> Path:
 
 def apply_examples(folder: Path, endpoint: str, variables: Mapping[str, Any]) -> Examples:
     shutil.copytree(CHECKOUT / "examples", folder / "examples", ignore=shutil.ignore_patterns(".terraform*", "*.zip"))
-    root = Root(ROOT, folder, endpoint, variables=variables, override=PATIENT)
+    root = Root(ROOT, folder, endpoint, variables=variables)
     root.init()
     root.apply()
     return Examples(root, root.output()["examples"], root.changes())

@@ -109,6 +109,39 @@ def test_a_schedule_that_is_asked_for_again_with_its_token_is_the_same_one() -> 
     assert [scheduler._create_schedule("two", {})[0] for _ in range(2)] == [200, 409]
 
 
+def test_a_mapping_that_is_asked_for_again_is_the_same_one() -> None:
+    mappings: dict[str, dict[str, Any]] = {}
+
+    def resolve(name: str) -> tuple[str, str | None, Any]:
+        function, _, alias = name.partition(":")
+        return function, alias or None, "unknown" if function == "unknown" else None
+
+    def create(request: Any) -> tuple[int, dict[str, str], bytes]:
+        name, qualifier, error = resolve(request["FunctionName"])
+        if error:
+            return 404, {}, error.encode()
+        number = str(len(mappings))
+        mappings[number] = {
+            "EventSourceArn": request["EventSourceArn"],
+            "FunctionName": name,
+            "Qualifier": qualifier,
+            "UUID": number,
+        }
+        return 202, {}, number.encode()
+
+    service = SimpleNamespace(
+        _create_esm=create,
+        _esm_response=lambda mapping: mapping["UUID"],
+        _esms=mappings,
+        _resolve_existing_esm_function=resolve,
+        json_response=lambda body, status: (status, {}, body.encode()),
+    )
+    launch_ministack.map_once(service)
+    wanted = [("queue", "one"), ("queue", "one"), ("queue", "one:live"), ("other", "one"), ("queue", "unknown")]
+    answers = [service._create_esm({"EventSourceArn": source, "FunctionName": name}) for source, name in wanted]
+    assert answers == [(202, {}, b"0"), (202, {}, b"0"), (202, {}, b"1"), (202, {}, b"2"), (404, {}, b"unknown")]
+
+
 @pytest.fixture
 def stepfunctions() -> Any:
     """Of ministack's own: the answer to a creation or an update, and what it keeps."""

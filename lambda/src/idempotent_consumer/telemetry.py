@@ -168,8 +168,7 @@ def emit_starts(
 
 def emit_counts(consumer_name: str, counts: Mapping[str, int]) -> None:
     """Print counts, by their metrics' names, as one line."""
-    metrics = [{"Name": name, "Unit": "Count"} for name in counts]
-    print(json.dumps(_line(consumer_name, metrics, dict(counts)), separators=(",", ":")))
+    _print(consumer_name, counts, {})
 
 
 def emit_reconciliation(consumer_name: str, run: "Reconciliation", now_ms: int) -> None:
@@ -181,9 +180,7 @@ def emit_reconciliation(consumer_name: str, run: "Reconciliation", now_ms: int) 
         "OldestPendingAge": 0 if run.oldest_ms is None else max(0, now_ms - run.oldest_ms),
         "Misconfigured": sum(verdict.is_misconfigured for verdict in failures),
     }
-    units = {"OldestPendingAge": "Milliseconds"}
-    metrics = [{"Name": name, "Unit": units.get(name, "Count")} for name in values]
-    print(json.dumps(_line(consumer_name, metrics, values), separators=(",", ":")))
+    _print(consumer_name, values, {"OldestPendingAge": "Milliseconds"})
 
 
 def spread(values: Sequence[int]) -> list[int]:
@@ -216,6 +213,12 @@ def _emit(
             values[name] = spread(sample)
             metrics.append({"Name": name, "Unit": unit})
     print(json.dumps(_line(consumer_name, metrics, values), separators=(",", ":")))
+
+
+def _print(consumer_name: str, values: Mapping[str, int], units: Mapping[str, str]) -> None:
+    """Print single values as one line. units: where they are no counts."""
+    metrics = [{"Name": name, "Unit": units.get(name, "Count")} for name in values]
+    print(json.dumps(_line(consumer_name, metrics, dict(values)), separators=(",", ":")))
 
 
 def _line(consumer_name: str, metrics: list[dict[str, str]], values: dict[str, Any]) -> dict[str, Any]:

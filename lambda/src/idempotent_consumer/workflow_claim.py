@@ -13,7 +13,7 @@ from typing import Any
 from idempotent_consumer.answer import Verdict
 from idempotent_consumer.aws import CALL_ERRORS, error_code, failed_call
 from idempotent_consumer.items import MAX_HASH_KEY_BYTES, Item
-from idempotent_consumer.workflow_settings import MAX_CLAIM_SECONDS
+from idempotent_consumer.workflow_settings import MAX_CLAIM_SECONDS, MESSAGE_ID_KEY
 
 NAMESPACE = "ingestion"
 RETENTION_SECONDS = 86_400
@@ -71,7 +71,7 @@ class ClaimRequest:
         if type(seconds) is not int or not 1 <= seconds <= MAX_CLAIM_SECONDS:
             raise InvalidRequest(f"retentionSeconds is {seconds!r}, not a whole number from 1 to ten years")
         return cls(
-            key=f"sqs:{message_id}" if key is None else key,
+            key=f"{MESSAGE_ID_KEY}{message_id}" if key is None else key,
             namespace=_text(request, "namespace", _MAX_RANGE_KEY_BYTES) or NAMESPACE,
             owner=_text(request, "owner") or secrets.token_hex(16),
             retention_seconds=seconds,

@@ -10,18 +10,18 @@ from idempotent_consumer.event import Event
 from idempotent_consumer.json_text import dumps
 from idempotent_consumer.message import Message
 from idempotent_consumer.rejection import Rejected
+from idempotent_consumer.workflow_settings import MESSAGE_ID_KEY
 
 # AWS Step Functions Developer Guide, "Quotas": input or output of an execution or a state, in UTF-8 bytes.
 MAX_INPUT_BYTES = 262_144
 # On a dead letter: the key that it was claimed by, which its message id cannot tell any more once it is replayed.
 KEY_ATTRIBUTE = "dead_letter_key"
-_MESSAGE_ID_KEY = "sqs:"
 
 
 def key_of_message(message: Message) -> str:
     """The key where no path to a business key is set: the message's id, or that of the message it is a replay of."""
     kept = message.attributes.get(KEY_ATTRIBUTE, {}).get("stringValue")
-    return kept if kept and kept.startswith(_MESSAGE_ID_KEY) else _MESSAGE_ID_KEY + message.id
+    return kept if kept and kept.startswith(MESSAGE_ID_KEY) else MESSAGE_ID_KEY + message.id
 
 
 def execution_name(key: str, message_id: str) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from idempotent_consumer.expression import Expression
 from idempotent_consumer.settings import DEFAULT_FINGERPRINT, DEFAULT_ID, Backoff, Envelope, Reader
 
+# What a key begins with that is a message's own id.
+MESSAGE_ID_KEY = "sqs:"
 # Ten years.
 MAX_CLAIM_SECONDS = 316_224_000
 
