@@ -5,6 +5,12 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 # make demo KEEP=1 leaves the emulator running.
 KEEP ?=
+# For a part of the exploration: make explore EXPLORE_ARGS='--scope "twice"'
+EXPLORE_ARGS ?=
+# For some of the planted faults: make plant PLANT_ARGS="--only lease-not-checked"
+PLANT_ARGS ?=
+# For a shorter soak: make soak SOAK_ARGS="--events 1000"
+SOAK_ARGS ?=
 # For a part of the benchmark: make bench BENCH_ARGS="--only cpu"; --quick for fewer turns, --publish for docs/.
 BENCH_ARGS ?=
 
@@ -12,13 +18,16 @@ VENV := .venv/bin/python
 READY := .venv/requirements.ok
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench import-budget zip clean prerequisites
+.PHONY: help demo test lint explore plant soak bench import-budget zip clean prerequisites
 
 help:
 	@echo "make demo          run 1,000 messages through the module on this machine, and show what became of them"
 	@echo "make demo KEEP=1   the same, and leave everything up to look around"
 	@echo "make test          all tests"
 	@echo "make lint          ruff, mypy and terraform fmt"
+	@echo "make explore       play a million schedules of crashes, races and faults, in some minutes"
+	@echo "make plant         plant faults in a copy of the code, and see that the tests catch each"
+	@echo "make soak          10,000 events through an emulator on which everything fails now and then"
 	@echo "make bench         measure the function beside Powertools for AWS Lambda, in some minutes"
 	@echo "make import-budget compare the function's cold start with its budget"
 	@echo "make zip           build the function's zip again"
@@ -38,6 +47,15 @@ lint: $(READY)
 	@.venv/bin/ruff check .
 	@.venv/bin/mypy
 	@terraform fmt -check -recursive
+
+explore: $(READY)
+	@$(VENV) -m tests.exploration $(EXPLORE_ARGS)
+
+plant: $(READY)
+	@$(VENV) -m tests.plant $(PLANT_ARGS)
+
+soak: $(READY)
+	@$(VENV) -m local.soak $(SOAK_ARGS)
 
 bench: $(READY)
 	@$(VENV) -m benchmarks $(BENCH_ARGS)

@@ -35,7 +35,7 @@ class Expression:
         try:
             # A copy: jmespath keeps what it has compiled, and botocore uses it too.
             self._parsed = ParsedResult(text, _with_exact_literals(jmespath.compile(text).parsed))
-        except (exceptions.JMESPathError, ValueError) as error:
+        except (exceptions.JMESPathError, RecursionError, ValueError) as error:
             raise ValueError(f"not a JMESPath expression: {error}") from None
 
     def search(self, data: Any) -> Any:

@@ -13,6 +13,8 @@ MAX_ITEM_BYTES = 400 * 1024
 MAX_HASH_KEY_BYTES = 2048
 MAX_RANGE_KEY_BYTES = 1024
 MAX_NESTING = 32
+# A key of half a megabyte must not be copied for each value below it; a reason shows no more in any case.
+_MAX_PATH = 1_000
 MAX_NUMBER_DIGITS = 38
 MAX_NUMBER_EXPONENT = 125
 MIN_NUMBER_EXPONENT = -130
@@ -41,6 +43,7 @@ def to_attribute_value(value: Any, path: str, depth: int = 1) -> AttributeValue:
         return {"N": number_text(value, path)}
     if depth >= MAX_NESTING:
         raise Rejected("nested-too-deep", f"{path}: DynamoDB takes {MAX_NESTING} levels")
+    path = path[:_MAX_PATH]
     if isinstance(value, Mapping):
         return {"M": {k: to_attribute_value(v, f"{path}.{k}", depth + 1) for k, v in _named(value, path)}}
     if isinstance(value, list | tuple):

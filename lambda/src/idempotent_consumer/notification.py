@@ -74,7 +74,7 @@ class RenderedNotification:
             stored = loads(text)
             first, *further = map(_read, stored.get("notifications", [stored]))
             return replace(first, further=tuple(further))
-        except (Rejected, AttributeError, KeyError, TypeError, ValueError):
+        except (Rejected, AttributeError, KeyError, RecursionError, TypeError, ValueError):
             raise ValueError("not a stored notification") from None
 
 

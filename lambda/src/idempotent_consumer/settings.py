@@ -218,7 +218,7 @@ class Reader:
         text = self.text(name, "{}")
         try:
             value: Any = json.loads(text)
-        except ValueError:
+        except (RecursionError, ValueError):
             value = None
         if not isinstance(value, dict) or not all(isinstance(path, str) for path in value.values()):
             raise SettingsError(f"{name} is not a JSON object of attribute names and JMESPath expressions")

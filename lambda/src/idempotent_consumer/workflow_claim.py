@@ -104,7 +104,7 @@ def claim(dynamodb: Any, table: str, request: ClaimRequest, now_ms: int) -> dict
         answer["status"] = standing.get("status", {}).get("S")
         # Null where it was too large to be recorded.
         if "S" in standing.get("result", {}):
-            with suppress(ValueError):  # somebody wrote it by hand: no reason to refuse an answer
+            with suppress(RecursionError, ValueError):  # somebody wrote it by hand: no reason to refuse an answer
                 answer["result"] = json.loads(standing["result"]["S"])
     return answer
 
@@ -135,8 +135,8 @@ def _update(table: str, request: ClaimRequest, now_ms: int) -> dict[str, Any]:
 
 
 def _reason(standing: Item, request: ClaimRequest) -> str:
-    stored = standing.get("fingerprint")
-    if stored is not None and request.fingerprint not in (None, stored["S"]):
+    stored = standing.get("fingerprint", {}).get("S")
+    if stored is not None and request.fingerprint not in (None, stored):
         return "conflict"
     return "parked" if "parkedAt" in standing else "duplicate"
 

@@ -1,0 +1,187 @@
+"""A part of `make explore`: some hundred schedules of each scope, drawn by chance; and that it would find faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from idempotent_consumer import claim, commit, workflow_claim
+from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.consumer import Consumer
+from idempotent_consumer.ledger import Ledger
+from idempotent_consumer.outbox import Outbox
+from tests.exploration import __main__ as command
+from tests.exploration.faults import FAULTS, Fault
+from tests.exploration.scheduling import deterministic
+from tests.exploration.scopes import SCOPES
+from tests.exploration.search import Explored, Scope, draw, explore, parts_of, replay
+
+SEED = 7
+# The small scopes have no more, and those of storms take long.
+SCHEDULES, STORM_SCHEDULES = 1_000, 250
+NAMES = [scope.name for scope in SCOPES]
+Explore = Callable[[str], Explored]
+
+
+def scope_of(name: str) -> Scope:
+    (scope,) = (scope for scope in SCOPES if scope.name == name)
+    return scope
+
+
+@pytest.fixture(scope="module")
+def explored() -> Explore:
+    """What came of a scope, played once for all tests."""
+    played: dict[str, Explored] = {}
+
+    def of(name: str) -> Explored:
+        if name not in played:
+            with deterministic():
+                scope = scope_of(name)
+                played[name] = draw(scope, SEED, STORM_SCHEDULES if scope.schedules else SCHEDULES)
+        return played[name]
+
+    return of
+
+
+@pytest.fixture
+def _deterministic() -> Iterator[None]:
+    with deterministic():
+        yield
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_violated(explored: Explore, name: str) -> None:
+    failure = explored(name).failure
+    assert failure is None, "\n".join([failure.error, *failure.steps, failure.command])
+
+
+def test_twenty_thousand_schedules_are_played(explored: Explore) -> None:
+    assert sum(len(explored(name).schedules) for name in NAMES) >= 20_000
+
+
+def test_each_fault_befalls_each_call(explored: Explore) -> None:
+    """Else the laws would hold for want of cases."""
+    met = {pair for name in NAMES for pair in explored(name).met}
+    missing = {(operation, fault) for operation, faults in FAULTS.items() for fault in faults} - met
+    assert {pair for pair in missing if pair[0] != "StartExecution"} == set()
+    assert {("Start", fault) for fault in FAULTS["StartExecution"]} - met == {("Start", Fault.TIME_IS_UP)}
+
+
+@pytest.mark.usefixtures("_deterministic")
+def test_all_schedules_of_a_scope_are_played_each_once() -> None:
+    scope = scope_of("no notification")
+    parts = [explore(scope, part) for part in range(parts_of(scope))]
+    schedules = [part.schedules for part in parts]
+    assert len(set.union(*schedules)) == sum(map(len, schedules)) == 842
+
+
+@pytest.mark.usefixtures("_deterministic")
+def test_the_same_choices_lead_to_the_same_steps() -> None:
+    scope = scope_of("twice")
+    first, again = replay(scope, (8, 0, 3, 1)), replay(scope, (8, 0, 3, 1))
+    assert first == again
+    assert first.steps[0] == "delivery 2: BatchGetItem"
+
+
+# Faults that are planted
+
+
+def _no_publishing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Outbox, "publish", lambda *_: {})
+
+
+def _no_marking(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "mark_sent", lambda *_: {})
+
+
+def _no_condition(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(commit, "_LEDGER_KEY_IS_NEW", "attribute_not_exists(nothing)")
+
+
+def _no_fingerprint(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(commit, "judge_ledger_row", lambda _row, _event: Verdict(Outcome.DUPLICATE))
+    patch.setattr("idempotent_consumer.group_commit.judge_ledger_row", commit.judge_ledger_row)
+    patch.setattr("idempotent_consumer.cancellation.judge_ledger_row", commit.judge_ledger_row)
+
+
+def _expiring_while_pending(patch: pytest.MonkeyPatch) -> None:
+    pending = commit._pending_attributes
+    patch.setattr(commit, "_pending_attributes", lambda *each: {**pending(*each), "ttl": {"N": "1"}})
+
+
+def _no_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Consumer, "_in_turn", lambda _, deliveries, *__: [work for d in deliveries for work in d.undecided])
+
+
+def _no_fence(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(claim, "_fence", lambda _claim: {"equal": {}, "absent": ["nothing"]})
+
+
+def _claimed_by_anybody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(workflow_claim, "_CONDITION", f"{workflow_claim._CONDITION} OR #status = :status")
+
+
+@pytest.mark.usefixtures("_deterministic")
+@pytest.mark.parametrize(
+    ("plant", "name", "violation"),
+    [
+        (_no_publishing, "twice", "I2: order-1 is marked before it is published"),
+        (_no_marking, "twice", "I3: m-1 is deleted, but order-1 is not sent"),
+        (_no_condition, "counter", "order-1 was sent, and is pending again"),
+        (_no_fingerprint, "id reused", "I3: m-2 is deleted, but the ledger holds order-1 with other content (I5)"),
+        (_expiring_while_pending, "twice", "I4: order-1 is pending with"),
+        (_no_order, "FIFO", "I6: order-3 is committed before m-2 is settled"),
+        (_no_fence, "operation, park, time", "order-1 was COMPLETED, and is changed"),
+        (_claimed_by_anybody, "workflow, twice, function guard", "the effect ran once too often"),
+    ],
+    ids=lambda each: each.__name__.strip("_") if callable(each) else "",
+)
+def test_a_planted_fault_is_found(
+    monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None], name: str, violation: str
+) -> None:
+    plant(monkeypatch)
+    scope = scope_of(name)
+    failure = draw(scope, SEED, 5_000).failure
+    assert failure is not None
+    assert violation in failure.error
+    assert replay(scope, failure.choices).error == failure.error
+
+
+@pytest.mark.usefixtures("_deterministic")
+def test_a_failing_schedule_is_shrunk_to_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No fault is needed, and no other order."""
+    monkeypatch.setattr(Outbox, "publish", lambda *_: {})
+    failure = draw(scope_of("storm"), SEED, 5_000).failure
+    assert failure is not None
+    assert failure.choices == ()
+    assert failure.command.endswith('-m tests.exploration --scope "storm" --replay ""')
+
+
+# The command
+
+
+def test_a_schedule_is_replayed_by_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["explore", "--scope", "twice", "--replay", "8,0"])
+    assert command.main() == 0
+    assert capsys.readouterr().out.splitlines()[0] == "    1  delivery 2: BatchGetItem"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--scope", "nothing"], "--scope is 'nothing': --list names them"),
+        (["--replay", "1"], "--replay needs --scope"),
+        (["--scope", "twice", "--replay", "one"], "--replay is 'one', not numbers with commas between them"),
+    ],
+)
+def test_odd_arguments_are_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["explore", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
