@@ -44,6 +44,12 @@ class World(Protocol):
         """A transaction as writes that become visible one after the other; raises its error."""
 
 
+class _Turns(greenlet):
+    """process: whose turns these are."""
+
+    process: Process
+
+
 class Process:
     """One invocation. work: gets the process; what it returns, or raises, goes to `ended`. skew_ms: how far its clock
     is ahead of the world's."""
@@ -67,8 +73,8 @@ class Process:
         self._ended = ended
         self._remaining_ms = _ENOUGH_MS
         self._writes: list[Callable[[], None]] = []
-        self._greenlet = greenlet(self._run)
         self._work = work
+        self._greenlet = _Turns(self._run)
         self._greenlet.process = self
 
     def get_remaining_time_in_millis(self) -> int:
@@ -266,10 +272,16 @@ class Client:
             setattr(self, method, lambda _operation=operation, **request: stop(_operation, request))
 
 
+def this_process() -> Process:
+    """Whose turn it is."""
+    turns = getcurrent()
+    assert isinstance(turns, _Turns)
+    return turns.process
+
+
 def stop(operation: str, request: Request) -> Any:
     """Wait for a turn, and for the answer."""
-    process: Process = getcurrent().process  # type: ignore[attr-defined]
-    return process.await_answer(operation, request)
+    return this_process().await_answer(operation, request)
 
 
 class FirstOnly:
@@ -293,10 +305,10 @@ def deterministic() -> Iterator[None]:
     """The library without pauses, chance, threads, signals and output; its clock is that of the running process."""
 
     def now_ms() -> int:
-        return getcurrent().process.now_ms  # type: ignore[attr-defined, no-any-return]
+        return this_process().now_ms
 
     def owner() -> str:
-        process: Process = getcurrent().process  # type: ignore[attr-defined]
+        process = this_process()
         return f"{process.name}, call {process.calls}"
 
     first = FirstOnly()

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ConnectionClosedError
-from greenlet import getcurrent
 
 from idempotent_consumer.effect import Retryable
 from idempotent_consumer.time_limit import TimeIsUp
 from tests.exploration.faults import Fault, Request
 from tests.exploration.pipeline import Violation
-from tests.exploration.scheduling import Move, Play, Process, alone, stop
+from tests.exploration.scheduling import Move, Play, Process, alone, stop, this_process
 from tests.exploration.search import Choose, bound_of
 from tests.handler import workflow_model
 from tests.handler.workflow_model import RETENTION_SECONDS, Execution, drained
@@ -54,8 +53,7 @@ class World(workflow_model.World):
     def _call(self, effect: Callable[[], Any]) -> Any:
         if self.is_calm:
             return effect()
-        process: Process = getcurrent().process  # type: ignore[attr-defined]
-        return stop("Start" if process.name == "starter" else "Call", {"effect": effect})
+        return stop("Start" if this_process().name == "starter" else "Call", {"effect": effect})
 
     def _ask(self) -> str:
         """What becomes of an effect."""
