@@ -3,7 +3,7 @@ locals {
 
   is_own_code = var.function.package != null || coalesce(var.function.handler, local.shipped_handler) != local.shipped_handler
 
-  # AWS's action names, each with the call that needs it in tests/plan/test_iam.py. Batch calls have no action of their
+  # AWS's action names, each with the call that needs it in docs/privileges.md. Batch calls have no action of their
   # own: PublishBatch is checked as sns:Publish, BatchExecuteStatement's UPDATE as dynamodb:PartiQLUpdate.
   rights = concat(
     [

@@ -96,11 +96,17 @@ def statement_checks(action: str, body: bytes) -> Iterator[tuple[str, str]]:
 def repair(iam_actions: Any) -> None:
     """Make ministack's `core.iam_actions` ask for AWS's actions. Its callers look the names up on each call."""
     original_action: Callable[..., str | None] = iam_actions.extract_iam_action
+    original_arn: Callable[..., str] = iam_actions.extract_resource_arn
     original_checks: Callable[..., list[tuple[str, str]]] = iam_actions.dynamodb_transaction_checks
 
     def extract_iam_action(*args: Any, **kwargs: Any) -> str | None:
         action = original_action(*args, **kwargs)
         return AWS_ACTIONS.get(action, action) if action else action
+
+    def extract_resource_arn(*args: Any, **kwargs: Any) -> str:
+        arn = original_arn(*args, **kwargs)
+        # A parameter may be named by its ARN, which is taken for its name.
+        return arn[arn.rindex("arn:") :] if ":parameter/arn:" in arn else arn
 
     def dynamodb_transaction_checks(
         iam_action: str, body: bytes, region: str, account_id: str
@@ -112,6 +118,7 @@ def repair(iam_actions: Any) -> None:
         return statements or original_checks(iam_action, body, region, account_id)
 
     iam_actions.extract_iam_action = extract_iam_action
+    iam_actions.extract_resource_arn = extract_resource_arn
     iam_actions.dynamodb_transaction_checks = dynamodb_transaction_checks
 
 

@@ -1,4 +1,4 @@
-# AWS's action names, each with the call that needs it in tests/plan/test_iam.py.
+# AWS's action names, each with the call that needs it in docs/privileges.md.
 data "aws_iam_policy_document" "worker" {
   dynamic "statement" {
     for_each = var.intake[*]

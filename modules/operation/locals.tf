@@ -41,7 +41,7 @@ locals {
 }
 
 locals {
-  # AWS's action names, each with the call that needs it in tests/plan/test_iam.py.
+  # AWS's action names, each with the call that needs it in docs/privileges.md.
   rights = concat(
     [{ sid = "ClaimInLedger", actions = ["dynamodb:UpdateItem"], resources = [module.tables.ledger_table_arn] }],
     # By the object: how many they are must not depend on an ARN.

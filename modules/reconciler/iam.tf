@@ -1,4 +1,4 @@
-# AWS's action names, each with the call that needs it in tests/plan/test_iam.py. Batch calls have no action of their
+# AWS's action names, each with the call that needs it in docs/privileges.md. Batch calls have no action of their
 # own: PublishBatch is checked as sns:Publish, BatchExecuteStatement's UPDATE as dynamodb:PartiQLUpdate.
 data "aws_iam_policy_document" "reconciler" {
   statement {

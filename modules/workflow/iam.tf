@@ -1,4 +1,4 @@
-# AWS's action names, each with the state that needs it in tests/plan/test_iam.py.
+# AWS's action names, each with the state that needs it in docs/privileges.md.
 data "aws_iam_policy_document" "workflow" {
   dynamic "statement" {
     for_each = var.guard == "function" || var.effect.function != null ? [1] : []
@@ -63,6 +63,13 @@ data "aws_iam_policy_document" "assume" {
     principals {
       identifiers = ["states.amazonaws.com"]
       type        = "Service"
+    }
+
+    # Not the state machine's ARN: that needs the role first.
+    condition {
+      test     = "StringEquals"
+      values   = [split(":", aws_dynamodb_table.idempotency.arn)[4]]
+      variable = "aws:SourceAccount"
     }
   }
 }

@@ -33,6 +33,16 @@ class Operation:
     def kill_workers(self) -> int:
         return self.emulator.kill_workers(self.function)
 
+    def send(self, body: str | Mapping[str, Any]) -> None:
+        content = body if isinstance(body, str) else json.dumps(body)
+        self.emulator.client("sqs").send_message(QueueUrl=self.queue.url, MessageBody=content)
+
+    def forget(self, event_id: str) -> None:
+        """Delete the event's row."""
+        self.emulator.client("dynamodb").delete_item(
+            TableName=self.outputs["ledger_table_name"], Key={"event_id": {"S": event_id}}
+        )
+
     def rows(self) -> dict[str, dict[str, Any]]:
         """The ledger, by event id."""
         return {row["event_id"]: row for row in self._tables.rows(self.outputs["ledger_table_name"])}

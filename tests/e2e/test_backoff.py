@@ -9,9 +9,9 @@ import pytest
 from local.emulator import Emulator
 from local.faults import Faults
 from local.waiting import wait_for
+from tests.e2e.permissions import Role, environment
 from tests.e2e.pipeline import Pipeline, now_ms
 from tests.e2e.test_faults import failing_commit
-from tests.e2e.test_permissions import policy_of, without, write_policy
 
 # The queue's own timeout is 15 seconds: what comes back before was hidden by the function.
 SOONER_THAN_THE_QUEUE = 10
@@ -20,12 +20,8 @@ SOONER_THAN_THE_QUEUE = 10
 @pytest.fixture
 def impatient(standard: Pipeline, emulator: Emulator) -> Iterator[Pipeline]:
     """The standard pipeline, whose function takes the queue's timeout for one second."""
-    functions = emulator.client("lambda")
-    variables = functions.get_function_configuration(FunctionName=standard.function)["Environment"]["Variables"]
-    changed = {**variables, "VISIBILITY_TIMEOUT_SECONDS": "1", "BACKOFF_MAX_SECONDS": "3"}
-    functions.update_function_configuration(FunctionName=standard.function, Environment={"Variables": changed})
-    yield standard
-    functions.update_function_configuration(FunctionName=standard.function, Environment={"Variables": variables})
+    with environment(emulator, standard.function, {"VISIBILITY_TIMEOUT_SECONDS": "1", "BACKOFF_MAX_SECONDS": "3"}):
+        yield standard
 
 
 def test_a_message_comes_back_when_the_function_says(impatient: Pipeline, faults: Faults, event_id: str) -> None:
@@ -41,16 +37,12 @@ def test_a_message_comes_back_when_the_function_says(impatient: Pipeline, faults
 def test_without_the_right_to_hide_it_a_message_comes_back_after_the_queues_timeout(
     impatient: Pipeline, emulator: Emulator, faults: Faults, event_id: str
 ) -> None:
-    document = policy_of(emulator, impatient.role)
     since = now_ms()
-    write_policy(emulator, impatient.role, without(document, "sqs:ChangeMessageVisibility", None))
-    try:
+    with Role(emulator, impatient.role).without("sqs:ChangeMessageVisibility"):
         with faults.rules(failing_commit(event_id)), impatient.visibility(3):
             impatient.send({"id": event_id})
             impatient.wait_for_metric("Retries", since)
         impatient.wait_until_sent(event_id)
-    finally:
-        write_policy(emulator, impatient.role, document)
     assert any("no backoff: AccessDenied" in line for line in impatient.log(since))
     assert not any(line["Misconfigured"] for line in impatient.metrics(since))
 

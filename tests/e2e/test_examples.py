@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from local.emulator import Emulator
+from local.emulator import ACCOUNT, REGION, Emulator
 from local.faults import Faults
 from local.payment_server import PaymentServer
 from local.terraform import CHECKOUT
@@ -18,6 +18,7 @@ from local.waiting import wait_for
 from local.watching import Queue, attribute
 from tests.e2e.examples import CONSUMERS, Examples, Rows, apply_examples, build_example, consumer, empty, zip_example
 from tests.e2e.operations import Operation
+from tests.e2e.permissions import Role, without_policy
 from tests.e2e.pipeline import Pipeline, attributes, now_ms
 from tests.e2e.test_terraform import ALARM
 from tests.e2e.workflows import Workflow
@@ -226,6 +227,25 @@ def test_stock_counts_each_of_many_orders_once_although_they_come_twice_and_an_a
     assert sorted(shop.business_writes(*ids)) == sorted(ids)
 
 
+def test_stock_stores_no_order_without_the_right_to_update_its_own_table(
+    consumers: dict[str, Pipeline], emulator: Emulator, examples: Examples, stock: Rows
+) -> None:
+    stock.put(sku="denied", free=5)
+    shop, since = consumers["stock"], now_ms()
+    table_arn = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{stock.table}"
+    role = Role(emulator, shop.role)
+    with (
+        role.without("sqs:ChangeMessageVisibility"),  # the order comes back after the queue's own timeout
+        role.without("dynamodb:UpdateItem", resource=table_arn),
+        shop.visibility(3),
+    ):
+        shop.send({"id": "denied", "lines": [line("denied", 2)]})
+        shop.wait_for_metric("Misconfigured", since)
+        assert shop.ledger_row("denied") is None
+    shop.wait_until_sent("denied")
+    assert stock.get(sku="denied") == {"sku": "denied", "free": 3}
+
+
 # --- fifo
 
 
@@ -321,6 +341,19 @@ def test_s3_ingest_ignores_the_test_message_of_a_new_notification(consumers: dic
     uploads.wait_until_drained()
 
 
+def test_s3_ingest_hears_of_no_object_without_the_policy_of_its_queue(
+    consumers: dict[str, Pipeline], emulator: Emulator, bucket: str
+) -> None:
+    uploads, s3 = consumers["uploads"], emulator.client("s3")
+    with without_policy(emulator, uploads.outputs["queue_url"]):
+        s3.put_object(Bucket=bucket, Key="unheard.txt", Body=b"1")
+        wait(lambda: "S3 notification: queue policy denies" in emulator.log.read_text(), "the notification is refused")
+    s3.put_object(Bucket=bucket, Key="heard.txt", Body=b"1")
+    rows = rows_of(emulator, uploads)
+    wait(lambda: rows.with_(key="heard.txt"), "the object's row")
+    assert rows.with_(key="unheard.txt") == []
+
+
 # --- eventbridge
 
 
@@ -412,6 +445,18 @@ def test_fan_out_invoices_every_sale_once_when_sales_come_twice(
     assert [rows.with_(id=body["id"]) for body in bodies] == [
         [{"id": f"many-{number}", "amount": number}] for number in range(20)
     ]
+
+
+def test_fan_out_hears_of_no_sale_without_the_policy_of_its_queue(
+    consumers: dict[str, Pipeline], emulator: Emulator
+) -> None:
+    sales, invoices = consumers["sales"], consumers["invoices"]
+    with without_policy(emulator, invoices.outputs["queue_url"]):
+        sales.send({"id": "unheard", "total": 1})
+        sales.wait_until_sent("unheard")
+    sales.send({"id": "heard", "total": 1})
+    invoices.wait_until_sent("heard")
+    assert invoices.ledger_row("unheard") is None
 
 
 # --- payments

@@ -9,22 +9,26 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from local.demo import Sending
+from local.consumer import Sending
 from local.emulator import Emulator
 from local.faults import Faults
+from local.operating import Operator
 from local.payment_server import PaymentServer
 from local.terraform import Root
 from local.waiting import wait_for
 from local.watching import attribute
 from tests.e2e.examples import build_example
-from tests.e2e.operating import Operator
 from tests.e2e.operations import ROOT, Operation
 from tests.e2e.payment_orders import LATE_SECONDS, SETTLE_SECONDS, Killer, Orders, amount, kinds
+from tests.e2e.permissions import Role, environment, refused
+from tests.plan.rights import GIVEN_SECRET
+from tests.plan.roles import OPERATION
 
 ROOT_USER = "arn:aws:iam::000000000000:root"
 TOKEN = "Kp7-vq2Xw9_Zr4"
@@ -350,6 +354,94 @@ def test_the_secret_is_sent_and_stands_nowhere_else(operations: dict[str, Operat
     assert [line for line in hook.log() if TOKEN in line] == []
     assert [row for row in hook.rows().values() if TOKEN in str(row)] == []
     assert [letter for letter in hook.letters if TOKEN in str(letter)] == []
+
+
+# --- rights
+
+
+@pytest.fixture
+def hook(operations: dict[str, Operation]) -> Operation:
+    """The operation with a secret, once it has settled its orders, with their letters put aside."""
+    hook = operations["hook"]
+    hook.wait_until_drained(DRAIN_SECONDS)
+    assert hook.letters
+    return hook
+
+
+@pytest.fixture
+def late_order(hook: Operation, event_id: str) -> Iterator[str]:
+    """An order of which nothing is left after the test."""
+    yield event_id
+    hook.forget(event_id)
+
+
+@pytest.fixture
+def parameter_arn(emulator: Emulator) -> Iterator[str]:
+    """Of a parameter that holds the token too."""
+    parameters, name = emulator.client("ssm"), "/payments/token"
+    parameters.put_parameter(Name=name, Value=TOKEN, Type="SecureString")
+    yield str(parameters.get_parameter(Name=name)["Parameter"]["ARN"])
+    parameters.delete_parameter(Name=name)
+
+
+def test_every_action_that_the_emulator_asks_the_role_for_is_taken_away_below(hook: Operation) -> None:
+    assert Role(hook.emulator, hook.function).checked() == OPERATION.checked(GIVEN_SECRET)
+
+
+def test_without_update_item_nothing_is_charged(hook: Operation, payments: PaymentServer, late_order: str) -> None:
+    with refused(hook.emulator, hook.outputs, "dynamodb:UpdateItem"):
+        hook.send({"id": late_order, "amount": 250})
+    assert (late_order in hook.rows(), payments.charges(late_order)) == (False, [])
+    assert_charged_once(hook, payments, late_order)
+
+
+def test_without_send_message_an_order_that_makes_no_sense_stays_in_the_queue(hook: Operation, late_order: str) -> None:
+    body = f'{{"broken": "{late_order}"'
+    with refused(hook.emulator, hook.outputs, "sqs:SendMessage"):
+        hook.send(body)
+    hook.wait_until_drained(DRAIN_SECONDS)
+    (letter,) = hook.dead_letters.take()
+    assert (letter["Body"], attribute(letter, "dead_letter_reason")) == (body, "bad-json")
+
+
+def test_without_the_right_to_hide_it_an_order_comes_back_after_the_queues_timeout(
+    hook: Operation, payments: PaymentServer, late_order: str
+) -> None:
+    payments.plan(
+        {"orders": late_order, "steps": [{"does": "too_many", "seconds": 1, "times": 1}]},
+        *(rule for orders in ORDERS.values() for rule in orders.rules),
+    )
+    with refused(hook.emulator, hook.outputs, "sqs:ChangeMessageVisibility", says="no backoff: AccessDenied"):
+        hook.send({"id": late_order, "amount": 250})
+    assert_charged_once(hook, payments, late_order)
+
+
+@pytest.mark.parametrize("action", ["secretsmanager:GetSecretValue", "ssm:GetParameter"])
+def test_without_its_secret_nothing_is_charged(
+    hook: Operation, payments: PaymentServer, late_order: str, parameter_arn: str, action: str
+) -> None:
+    """New processes each time: a secret that is known is kept for a while."""
+    functions, role = hook.emulator.client("lambda"), Role(hook.emulator, hook.function)
+    variables = functions.get_function_configuration(FunctionName=hook.function)["Environment"]["Variables"]
+    settings = json.loads(variables["OPERATION_HTTP"])
+    if is_parameter := action == "ssm:GetParameter":
+        settings["secret"] |= {"parameter_arn": parameter_arn, "secret_arn": None}
+    with (
+        role.with_right(action, parameter_arn) if is_parameter else nullcontext(),
+        environment(hook.emulator, hook.function, {"OPERATION_HTTP": json.dumps(settings)}),
+    ):
+        with refused(hook.emulator, hook.outputs, action):
+            hook.send({"id": late_order, "amount": 250})
+        assert payments.requests(late_order) == []
+        assert_charged_once(hook, payments, late_order)
+    (asked,) = [request for request in payments.requests(late_order) if request["method"] == "POST"]
+    assert asked["headers"]["authorization"] == f"Bearer {TOKEN}"
+
+
+def assert_charged_once(operation: Operation, payments: PaymentServer, order: str) -> None:
+    operation.wait_until_drained(DRAIN_SECONDS)
+    assert operation.rows()[order]["status"] == "COMPLETED"
+    assert [charge["amount"] for charge in payments.charges(order)] == [250]
 
 
 def missing(letters: Counter[str], name: str, orders: set[str]) -> dict[str, int]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from idempotent_consumer.notification import RenderedNotification
 from local.emulator import Emulator
+from tests.e2e.permissions import Role
 from tests.e2e.pipeline import Pipeline, attributes, now_ms
-from tests.e2e.test_permissions import NOT_CHECKED_HERE, actions_of, policy_of, without, write_policy
+from tests.plan.rights import GIVEN_TOPIC
+from tests.plan.roles import RECONCILER
 
 HOUR_MS = 3_600_000
 
@@ -57,13 +58,7 @@ def test_the_schedule_runs_it(standard: Pipeline, event_id: str) -> None:
 
 
 def test_every_action_of_its_role_is_taken_away_below(outage: Pipeline, emulator: Emulator) -> None:
-    document = policy_of(emulator, outage.reconciler_role, "reconcile")
-    assert actions_of(document) - NOT_CHECKED_HERE == {
-        "dynamodb:BatchGetItem",
-        "dynamodb:PartiQLUpdate",
-        "dynamodb:Query",
-        "sns:Publish",
-    }
+    assert role_of(outage, emulator).checked() == RECONCILER.checked(GIVEN_TOPIC)
 
 
 @pytest.mark.parametrize("action", ["dynamodb:BatchGetItem", "dynamodb:PartiQLUpdate", "sns:Publish"])
@@ -71,7 +66,7 @@ def test_without_one_of_its_rights_a_row_stays_pending_and_counts_as_stale(
     outage: Pipeline, emulator: Emulator, stuck: str, action: str
 ) -> None:
     since = now_ms()
-    with taken_away(outage, emulator, action):
+    with role_of(outage, emulator).without(action):
         assert invoke(outage) == {"published": 0, "still_stale": 1}
         assert (outage.ledger_row(stuck) or {})["status"] == "pending"
     assert [(line["StalePending"], line["Misconfigured"]) for line in outage.reconciler_metrics(since)] == [(1, 1)]
@@ -79,7 +74,7 @@ def test_without_one_of_its_rights_a_row_stays_pending_and_counts_as_stale(
 
 
 def test_without_the_right_to_query_a_run_fails(outage: Pipeline, emulator: Emulator, stuck: str) -> None:
-    with taken_away(outage, emulator, "dynamodb:Query"):
+    with role_of(outage, emulator).without("dynamodb:Query"):
         error = invoke(outage)
         assert "16 shards of the index could not be read" in error["errorMessage"]
     assert invoke(outage)["published"] == 1
@@ -110,13 +105,5 @@ def store_pending(pipeline: Pipeline, event_id: str, *, age_ms: int) -> None:
     )
 
 
-@contextmanager
-def taken_away(pipeline: Pipeline, emulator: Emulator, action: str) -> Iterator[None]:
-    """Take an action from the reconciler's role inside the block."""
-    role = pipeline.reconciler_role
-    document = policy_of(emulator, role, "reconcile")
-    write_policy(emulator, role, without(document, action, None), "reconcile")
-    try:
-        yield
-    finally:
-        write_policy(emulator, role, document, "reconcile")
+def role_of(pipeline: Pipeline, emulator: Emulator) -> Role:
+    return Role(emulator, pipeline.reconciler_role, "reconcile")

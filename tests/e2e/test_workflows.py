@@ -16,14 +16,16 @@ import pytest
 
 from local.emulator import Emulator
 from local.faults import Faults
+from local.operating import Operator
 from local.terraform import Root
 from local.waiting import wait_for
 from local.watching import attribute
-from tests.e2e.operating import Operator
+from tests.e2e.permissions import Role, environment, refused
 from tests.e2e.test_terraform import ALARM
 from tests.e2e.workflow_script import play
 from tests.e2e.workflow_storm import MESSAGES, Storm
 from tests.e2e.workflows import ROOT, Attributes, Execution, Workflow, pack_effect, text
+from tests.plan.workflow_roles import GUARD, STARTER
 
 GUARDS = ("direct", "guarded")
 COMPLETED = ("SUCCEEDED", "completed")
@@ -364,14 +366,10 @@ def test_an_effect_whose_function_is_not_there_is_tried_again_and_then_released(
 def test_a_guard_that_may_not_write_runs_no_effect_and_loses_no_message(
     workflows: dict[str, Workflow], emulator: Emulator, event_id: str
 ) -> None:
-    guarded, iam = workflows["guarded"], emulator.client("iam")
-    denied = {"Effect": "Deny", "Action": "dynamodb:*", "Resource": "*"}
-    policy = json.dumps({"Version": "2012-10-17", "Statement": [denied]})
-    iam.put_role_policy(RoleName=guarded.guard, PolicyName="denied", PolicyDocument=policy)
-    try:
+    guarded = workflows["guarded"]
+    assert guarded.guard is not None
+    with Role(emulator, guarded.guard).without("dynamodb:UpdateItem"):
         failed = guarded.run(event_id, {"id": event_id})
-    finally:
-        iam.delete_role_policy(RoleName=guarded.guard, PolicyName="denied")
     assert failed.outcome == ("FAILED", "IdempotentConsumer.guard-failed")
     letter = guarded.letter()
     assert attribute(letter, "dead_letter_reason") == "guard-failed"
@@ -398,6 +396,47 @@ def test_a_direct_guard_without_its_table_runs_no_effect_and_loses_no_message(
 
     assert fragment.ended(event_id, fragment.replay(letter)).outcome == COMPLETED
     assert fragment.runs(event_id) == 1
+
+
+# --- rights
+
+
+def test_every_action_that_the_emulator_asks_the_roles_for_is_taken_away(workflows: dict[str, Workflow]) -> None:
+    """Of the guard above, of the starter below."""
+    guarded = workflows["guarded"]
+    assert guarded.guard is not None
+    assert Role(guarded.emulator, guarded.guard).checked() == GUARD.checked()
+    assert Role(guarded.emulator, guarded.starter).checked() == STARTER.checked()
+
+
+def test_without_start_execution_a_message_stays_in_the_queue(workflows: dict[str, Workflow], event_id: str) -> None:
+    guarded = workflows["guarded"]
+    with refused(guarded.emulator, guarded.outputs, "states:StartExecution"):
+        message = guarded.send({"id": event_id})
+    assert guarded.ended(event_id, message).outcome == COMPLETED
+    assert guarded.runs(event_id) == 1
+
+
+def test_without_send_message_poison_stays_in_the_queue(workflows: dict[str, Workflow], event_id: str) -> None:
+    guarded, body = workflows["guarded"], f'{{"broken": "{event_id}"'
+    with refused(guarded.emulator, guarded.outputs, "sqs:SendMessage"):
+        guarded.send(body)
+    letter = guarded.letter()
+    assert (letter["Body"], attribute(letter, "dead_letter_reason")) == (body, "bad-json")
+
+
+def test_without_the_right_to_hide_it_a_message_comes_back_after_the_queues_timeout(
+    workflows: dict[str, Workflow], event_id: str
+) -> None:
+    guarded = workflows["guarded"]
+    backoff = {"BACKOFF_MAX_SECONDS": "3", "VISIBILITY_TIMEOUT_SECONDS": "1"}
+    # It is hidden where it cannot be started.
+    taken = ("sqs:ChangeMessageVisibility", "states:StartExecution")
+    with environment(guarded.emulator, guarded.starter, backoff):
+        with refused(guarded.emulator, guarded.outputs, *taken, says="no backoff: AccessDenied"):
+            message = guarded.send({"id": event_id})
+        assert guarded.ended(event_id, message).outcome == COMPLETED
+    assert guarded.runs(event_id) == 1
 
 
 # --- a fragment

@@ -50,6 +50,7 @@ def test_a_body_without_statements_gives_no_checks(body: bytes) -> None:
 def repaired() -> Any:
     iam_actions = SimpleNamespace(
         extract_iam_action=lambda action: action,
+        extract_resource_arn=lambda name: f"arn:aws:ssm:eu-west-1:123:parameter/{name}",
         dynamodb_transaction_checks=lambda action, body, region, account: [("original", action)],
     )
     launch_ministack.repair(iam_actions)
@@ -69,6 +70,11 @@ def repaired() -> Any:
 )
 def test_batch_calls_are_checked_as_their_single_call(repaired: Any, asked: str | None, checked: str | None) -> None:
     assert repaired.extract_iam_action(asked) == checked
+
+
+@pytest.mark.parametrize("name", ["payments/token", "arn:aws:ssm:eu-west-1:123:parameter/payments/token"])
+def test_a_parameter_is_checked_by_its_arn_however_it_is_named(repaired: Any, name: str) -> None:
+    assert repaired.extract_resource_arn(name) == "arn:aws:ssm:eu-west-1:123:parameter/payments/token"
 
 
 def test_statements_are_checked_on_the_arn_of_their_table(repaired: Any) -> None:
