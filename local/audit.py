@@ -20,7 +20,7 @@ ADDED = ("event_id", "event_fingerprint", "event_consumer", "event_committed_at"
 class Found:
     """What was read.
 
-    Rows are plain values, numbers as Decimal. `notifications`: the event id of each message in the subscriber
+    Rows are plain values, numbers as Decimal. `notifications`: (event id, body) of each message in the subscriber
     queue. `dead_letters`: (body, reason) of each message in the dead-letter queue; the reason is empty when the
     redrive policy moved it. `business_writes`, `commits`: the event id of each write that the tables' change
     streams tell of (of the ledger only those that commit an event).
@@ -28,7 +28,7 @@ class Found:
 
     business_rows: Sequence[Row]
     ledger_rows: Sequence[Row]
-    notifications: Sequence[str]
+    notifications: Sequence[tuple[str, str]]
     dead_letters: Sequence[tuple[str, str]]
     business_writes: Sequence[str]
     commits: Sequence[str]
@@ -36,7 +36,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Report:
-    """The demo's numbers: how many were counted where, and what is wrong with them."""
+    """The numbers: how many were counted where, and what is wrong with them."""
 
     sent: int
     duplicates_sent: int
@@ -67,7 +67,12 @@ def audit(traffic: Traffic, found: Found) -> Report:
     rows = Counter(str(row.get("event_id")) for row in found.business_rows)
     ledger = {str(row["event_id"]): row for row in found.ledger_rows}
     settled = {event_id for event_id, row in ledger.items() if row.get("status") == "sent"}
-    notified = Counter(found.notifications)
+    notified = {event_id for event_id, _ in found.notifications}
+    false = {
+        event_id
+        for event_id, body in found.notifications
+        if event_id in traffic.events and not is_same_event(body, traffic.events[event_id])
+    }
     dead = Counter(body for body, _ in found.dead_letters)
 
     lost: dict[str, str] = {}
@@ -81,6 +86,8 @@ def audit(traffic: Traffic, found: Found) -> Report:
             lost[event_id] = f"is not settled in the ledger: {ledger.get(event_id, {}).get('status', 'no row')}"
         elif event_id not in notified:
             lost[event_id] = "was never announced"
+        elif event_id in false:
+            lost[event_id] = "was announced with other content"
         if rows[event_id] > 1 or writes[event_id] > 1:
             doubled[event_id] = f"was written {max(rows[event_id], writes[event_id])} times"
         elif commits[event_id] > 1:
@@ -89,15 +96,16 @@ def audit(traffic: Traffic, found: Found) -> Report:
             doubled[event_id] = "does not carry the content that was sent first"
         elif event_id in rows and event_id not in ledger:
             doubled[event_id] = "has a business row and no ledger row: it could be written again"
-    for body in (*traffic.poison, traffic.impostor):
+    refused = {*traffic.poison, *traffic.impostors}
+    for body in sorted(refused):
         if not dead[body]:
             lost[body] = "is gone: neither processed nor in the dead-letter queue"
 
     unexpected = [
         *(f"business row of {key}, which was not sent" for key in rows.keys() - traffic.events.keys()),
         *(f"ledger row of {key}, which was not sent" for key in ledger.keys() - traffic.events.keys()),
-        *(f"notification of {key}, which was not sent" for key in notified.keys() - traffic.events.keys()),
-        *(f"dead letter that could be processed: {body}" for body in dead.keys() - {*traffic.poison, traffic.impostor}),
+        *(f"notification of {key}, which was not sent" for key in notified - traffic.events.keys()),
+        *(f"dead letter that could be processed: {body}" for body in dead.keys() - refused),
     ]
     return Report(
         sent=traffic.sent,
@@ -118,8 +126,20 @@ def audit(traffic: Traffic, found: Found) -> Report:
 
 def has_content(row: Row, body: str) -> bool:
     """Whether a business row holds exactly the event of `body`; numbers are compared by value."""
-    event: dict[str, Any] = json.loads(body, parse_float=Decimal)
+    event: dict[str, Any] = _read(body)
     return {name: value for name, value in row.items() if name not in ADDED} == event
+
+
+def is_same_event(notification: str, body: str) -> bool:
+    """Whether a notification tells of exactly the event of `body`."""
+    try:
+        return bool(_read(notification) == _read(body))
+    except ValueError:
+        return False
+
+
+def _read(text: str) -> Any:
+    return json.loads(text, parse_float=Decimal)
 
 
 def _sentences(problems: Mapping[str, str]) -> Iterable[str]:

@@ -6,24 +6,23 @@ import argparse
 import json
 import shutil
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
 from local.audit import Found, Report, audit
+from local.consumer import Consumer, Sending, read
 from local.emulator import Emulator
 from local.processes import ServerError, interrupt_on_signals
 from local.screen import Screen, ticking
 from local.terraform import CHECKOUT, Root, TerraformError, cli_environment
 from local.traffic import Traffic, orders
-from local.watching import Queue, Tables, attribute, reported_outcomes
+from local.watching import announced, reported_outcomes
 
 RESULT = CHECKOUT / "build" / "demo.json"
 WORK = CHECKOUT / "build" / "demo"
@@ -37,48 +36,11 @@ DRAIN_SECONDS = 240
 QUIET_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class Consumer:
-    """The applied example, as its outputs name it."""
-
-    emulator: Emulator
-    outputs: dict[str, Any]
-    subscriber_url: str
-
-    @property
-    def intake(self) -> Queue:
-        return Queue(self.emulator, self.outputs["queue_url"])
-
-    @property
-    def dead_letters(self) -> Queue:
-        return Queue(self.emulator, self.outputs["dead_letter_queue_url"])
-
-    @property
-    def subscriber(self) -> Queue:
-        return Queue(self.emulator, self.subscriber_url)
-
-    @property
-    def tables(self) -> Tables:
-        return Tables(self.emulator)
-
-    @property
-    def ledger(self) -> str:
-        return str(self.outputs["ledger_table_name"])
-
-    @property
-    def business(self) -> str:
-        return str(self.outputs["business_table_name"])
-
-    @property
-    def function(self) -> str:
-        return str(self.outputs["function_name"])
-
-
 @dataclass
 class Run:
     """What one run has seen so far."""
 
-    notifications: list[str] = field(default_factory=list)
+    notifications: list[tuple[str, str]] = field(default_factory=list)
     killed: int = 0
     reported: Counter[str] = field(default_factory=Counter)
 
@@ -163,23 +125,6 @@ def _drive(consumer: Consumer, traffic: Traffic, screen: Screen) -> Run:
     return run
 
 
-class Sending(threading.Thread):
-    """Sends batches in the background, in order."""
-
-    def __init__(self, queue: Queue, batches: Sequence[Sequence[str]]) -> None:
-        super().__init__(daemon=True)
-        self._queue = queue
-        self._batches = batches
-        self.sent = 0
-        self.refused = 0
-
-    def run(self) -> None:
-        for batch in self._batches:
-            taken = self._queue.send_batch(list(batch))
-            self.sent += taken
-            self.refused += len(batch) - taken
-
-
 def _await_drained(consumer: Consumer, run: Run, sending: Sending, kills: list[int], show: Callable[..., None]) -> None:
     """Return when the intake queue is empty, no event is pending, and no notification has come for a while."""
     deadline = time.monotonic() + DRAIN_SECONDS
@@ -193,7 +138,7 @@ def _await_drained(consumer: Consumer, run: Run, sending: Sending, kills: list[i
         if kills and done >= kills[0] and depth.in_flight:
             kills.pop(0)
             run.killed += consumer.emulator.kill_workers(consumer.function)
-        fresh = [attribute(message, "event_id") for message in subscriber.take(most=100)]
+        fresh = [announced(message) for message in subscriber.take(most=100)]
         run.notifications += fresh
         show(done, note=f"{depth.in_flight} in work, {len(run.notifications)} announced")
         is_busy = is_sending or fresh or not depth.is_empty or tables.count(consumer.ledger, "pending")
@@ -207,15 +152,7 @@ def _await_drained(consumer: Consumer, run: Run, sending: Sending, kills: list[i
 
 def _read(consumer: Consumer, run: Run, screen: Screen) -> Found:
     step = screen.step("Reading tables, change streams and queues", 1)
-    tables = consumer.tables
-    found = Found(
-        business_rows=tables.rows(consumer.business),
-        ledger_rows=tables.rows(consumer.ledger),
-        notifications=run.notifications + [attribute(m, "event_id") for m in consumer.subscriber.take()],
-        dead_letters=[(m["Body"], attribute(m, "dead_letter_reason")) for m in consumer.dead_letters.take()],
-        business_writes=[str(row.get("event_id")) for row in tables.changes(consumer.business)],
-        commits=[str(row["event_id"]) for row in tables.changes(consumer.ledger) if row["status"] == "pending"],
-    )
+    found = read(consumer, run.notifications)
     run.reported = reported_outcomes(consumer.emulator, consumer.outputs["log_group_name"])
     step.finish(f"{len(found.business_rows) + len(found.ledger_rows):,} rows")
     return found

@@ -96,10 +96,10 @@ class Emulator:
                 continue  # it ended while being looked at
         return found
 
-    def kill_workers(self, function: str) -> int:
-        """Kill the function's processes as a crash would; the number of them."""
+    def kill_workers(self, function: str, most: int | None = None) -> int:
+        """Kill the function's processes, or so many of them at the most, as a crash would; the number of them."""
         killed = 0
-        for process in self.workers(function):
+        for process in self.workers(function)[:most]:
             try:
                 process.kill()
                 killed += 1

@@ -49,6 +49,10 @@ class Faults:
         """How often a rule has fired on calls to `service` since the last `rules` block began."""
         return len(json.loads(get(f"{self.endpoint}/_microburst/fired?service={service}&limit=10000")))
 
+    def fired_by_rule(self) -> list[int]:
+        """How often each of the rules has fired since they were set, in their order."""
+        return [rule["fired_count"] for rule in json.loads(get(f"{self.endpoint}/_microburst/rules"))]
+
     def _start(self, port: int) -> Server:
         arguments = ["--upstream", self.upstream, "--port", str(port), "--no-resign"]
         return Server("launch_microburst.py", arguments, clean_environment({}), self.log, keep=False)

@@ -1,4 +1,4 @@
-"""The messages of the demo: orders, many of them more than once, and some that can never be processed."""
+"""The messages of the demo and the soak: orders, many more than once, and some that can never be processed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 BATCH = 10  # the most that SendMessageBatch takes
 
-# Each can never be processed, for a reason of its own.
+# Each can never be processed, for a reason of its own; # stands for what makes it unlike the others.
 POISON = (
-    '{"id": "order-broken", "total": ',
-    '{"customer": "no id at all", "total": 12.5}',
-    '{"id": "   ", "total": 12.5}',
-    '{"id": true, "total": 12.5}',
-    '{"id": "order-too-precise", "total": 0.1234567890123456789012345678901234567890123456789}',
-    '{"id": "order-not-a-number", "total": NaN}',
-    '{"id": "order-two-totals", "total": 1, "total": 2}',
-    '"only a string"',
+    '{"id": "#-broken", "total": ',
+    '{"customer": "no id at all", "note": "#"}',
+    '{"id": "   ", "note": "#"}',
+    '{"id": true, "note": "#"}',
+    '{"id": "#-too-precise", "total": 0.1234567890123456789012345678901234567890123456789}',
+    '{"id": "#-not-a-number", "total": NaN}',
+    '{"id": "#-two-totals", "total": 1, "total": 2}',
+    '"only a string: #"',
 )
 
 
@@ -28,15 +28,15 @@ class Traffic:
     """What is sent.
 
     `events`: event id → the body it is first sent with. `batches`: bodies, one inner list for each
-    SendMessageBatch call. `late`: sent once all of `batches` is settled; it holds more resends and `impostor`,
-    an id of before with other content. `poison`: bodies that no event comes of.
+    SendMessageBatch call. `late`: sent once all of `batches` is settled; it holds more resends and `impostors`,
+    ids of before with other content. `poison`: bodies that no event comes of.
     """
 
     events: Mapping[str, str]
     batches: Sequence[Sequence[str]]
     late: Sequence[Sequence[str]]
     poison: Sequence[str]
-    impostor: str
+    impostors: Sequence[str]
 
     @property
     def sent(self) -> int:
@@ -45,33 +45,48 @@ class Traffic:
     @property
     def duplicates(self) -> int:
         """Messages that carry an event sent before, with the same content."""
-        return self.sent - len(self.events) - len(self.poison) - 1
+        return self.sent - len(self.events) - len(self.poison) - len(self.impostors)
 
 
-def orders(events: int = 860, resends: int = 220, twins: int = 80, seed: int = 1) -> Traffic:
-    """Orders of which `resends` are sent again later and `twins` twice in one batch call; the same for a seed."""
+def orders(
+    events: int = 860,
+    resends: int = 220,
+    twins: int = 80,
+    seed: int = 1,
+    *,
+    prefix: str = "order",
+    poison: int = len(POISON),
+    impostors: int = 1,
+) -> Traffic:
+    """Orders of which `resends` are sent again later and `twins` twice in one batch call; the same for a seed.
+
+    All ids, and all poison, begin with `prefix` or hold it. With each of the `impostors` nine of the resends come late.
+    """
     dice = random.Random(seed)
-    first = {order["id"]: json.dumps(order) for order in (_order(number, dice) for number in range(1, events + 1))}
-    late_resends = BATCH - 1
-    stream = _with_repeats(list(first.values()), resends - late_resends, dice)
-    for body in POISON:
+    first = {order["id"]: json.dumps(order) for order in (_order(prefix, n, dice) for n in range(1, events + 1))}
+    bodies = list(first.values())
+    spoilt = [POISON[n % len(POISON)].replace("#", f"{prefix}-{n}") for n in range(poison)]
+    late_resends = impostors * (BATCH - 1)
+    stream = _with_repeats(bodies, resends - late_resends, dice)
+    for body in spoilt:
         stream.insert(dice.randrange(len(stream)), body)
-    late = [*dice.sample(list(first.values()), late_resends), _impostor(next(iter(first.values())))]
+    false = [_impostor(bodies[n * events // impostors]) for n in range(impostors)]
+    again = dice.sample(bodies, late_resends)
     return Traffic(
         events=first,
-        batches=list(_batches(stream, twins, set(POISON), dice)),
-        late=[late],
-        poison=POISON,
-        impostor=late[-1],
+        batches=list(_batches(stream, twins, set(spoilt), dice)),
+        late=[[*again[n * (BATCH - 1) : (n + 1) * (BATCH - 1)], body] for n, body in enumerate(false)],
+        poison=spoilt,
+        impostors=false,
     )
 
 
-def _order(number: int, dice: random.Random) -> dict[str, Any]:
+def _order(prefix: str, number: int, dice: random.Random) -> dict[str, Any]:
     lines = [
         {"sku": f"SKU-{dice.randint(100, 999)}", "quantity": dice.randint(1, 5)} for _ in range(dice.randint(1, 3))
     ]
     return {
-        "id": f"order-{number:04d}",
+        "id": f"{prefix}-{number:04d}",
         "customer": f"customer-{dice.randint(1, 200)}",
         "total": round(dice.uniform(5, 500), 2),
         "currency": "EUR",

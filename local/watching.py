@@ -77,14 +77,23 @@ class Tables:
                 iterator = answer.get("NextShardIterator")
 
 
-def reported_outcomes(emulator: Emulator, log_group: str) -> Counter[str]:
-    """The function's own counts, by metric, summed over the metric lines of its log."""
+REDELIVERED = "Redelivered"
+
+
+def reported_outcomes(emulator: Emulator, log_group: str, since_ms: int = 0) -> Counter[str]:
+    """The function's own counts, by metric, summed over the metric lines of its log.
+
+    `Redelivered` beside them: the records that it was not given for the first time.
+    """
     counts: Counter[str] = Counter()
-    pages = emulator.client("logs").get_paginator("filter_log_events").paginate(logGroupName=log_group)
+    pages = (
+        emulator.client("logs").get_paginator("filter_log_events").paginate(logGroupName=log_group, startTime=since_ms)
+    )
     for event in (event for page in pages for event in page["events"]):
         if '"_aws"' in event["message"]:
             line = json.loads(event["message"])
             counts.update({name: value for name, value in line.items() if type(value) is int})
+            counts[REDELIVERED] += sum(receives > 1 for receives in line.get("ReceiveCount", []))
     return counts
 
 
@@ -125,6 +134,14 @@ class Queue:
             self._sqs.delete_message_batch(QueueUrl=self.url, Entries=entries)
             taken += messages
         return taken
+
+
+Notification = tuple[str, str]  # event id, body
+
+
+def announced(message: dict[str, Any]) -> Notification:
+    """The event that a subscriber's message tells of, and what it says."""
+    return attribute(message, "event_id"), str(message["Body"])
 
 
 def attribute(message: dict[str, Any], name: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from local.emulator import Emulator
 from local.waiting import wait_for, wait_until_steady
 from local.watching import Queue, Tables, plain
+from tests.e2e.permissions import visibility
 
 Message = dict[str, Any]
 
@@ -83,15 +84,8 @@ class Pipeline:
 
         Leave the block before the cause is mended: what then succeeds must not be given out twice meanwhile.
         """
-        attributes = self._sqs.get_queue_attributes(QueueUrl=self._queue.url, AttributeNames=["VisibilityTimeout"])
-        self._set_visibility(str(seconds))
-        try:
+        with visibility(self.emulator, self._queue.url, seconds):
             yield
-        finally:
-            self._set_visibility(attributes["Attributes"]["VisibilityTimeout"])
-
-    def _set_visibility(self, seconds: str) -> None:
-        self._sqs.set_queue_attributes(QueueUrl=self._queue.url, Attributes={"VisibilityTimeout": seconds})
 
     # --- out
 

@@ -17,8 +17,8 @@ import pytest
 
 from local.emulator import Emulator
 from local.faults import Faults
+from local.operating import Operator
 from local.waiting import wait_for
-from tests.e2e.operating import Operator
 from tests.e2e.pipeline import Pipeline, attributes
 from tests.e2e.test_faults import denied
 from tests.e2e.test_reconciler import invoke

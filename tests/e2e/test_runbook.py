@@ -6,9 +6,9 @@ import re
 import shlex
 from collections.abc import Callable
 
+from local.operating import Operator
 from local.terraform import CHECKOUT
 from local.waiting import wait_for
-from tests.e2e.operating import Operator
 from tests.e2e.pipeline import Pipeline, attributes
 from tests.e2e.test_reconciler import HOUR_MS, store_pending
 

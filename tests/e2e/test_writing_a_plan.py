@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from local.demo import Sending
+from local.consumer import Sending
 from local.emulator import Emulator
 from local.terraform import CHECKOUT, Root
 from local.waiting import wait_for

@@ -15,7 +15,7 @@ TRAFFIC = Traffic(
     batches=[['{"id": "a", "total": 19.99}', '{"id": "b", "total": 5}', '{"id": "b", "total": 5}', "poison"]],
     late=[['{"id": "a", "total": 0}']],
     poison=["poison"],
-    impostor='{"id": "a", "total": 0}',
+    impostors=['{"id": "a", "total": 0}'],
 )
 CLEAN = Found(
     business_rows=[
@@ -23,7 +23,7 @@ CLEAN = Found(
         {"id": "b", "total": Decimal(5), "event_id": "b", "event_fingerprint": "f", "event_consumer": "c"},
     ],
     ledger_rows=[{"event_id": "a", "status": "sent"}, {"event_id": "b", "status": "sent"}],
-    notifications=["a", "b", "b"],
+    notifications=[("a", '{"total":19.990,"id":"a"}'), ("b", '{"id":"b","total":5}'), ("b", '{"id":"b","total":5}')],
     dead_letters=[("poison", "bad-json"), ('{"id": "a", "total": 0}', "id-reused")],
     business_writes=["a", "b"],
     commits=["a", "b"],
@@ -54,7 +54,12 @@ def test_all_is_well_when_each_event_has_one_row_and_a_notification() -> None:
     ("found", "problem"),
     [
         (replace(CLEAN, business_rows=CLEAN.business_rows[:1]), "b has no business row"),
-        (replace(CLEAN, notifications=["a"]), "b was never announced"),
+        (replace(CLEAN, notifications=CLEAN.notifications[:1]), "b was never announced"),
+        (
+            replace(CLEAN, notifications=[*CLEAN.notifications, ("b", '{"id": "b", "total": 6}')]),
+            "b was announced with other content",
+        ),
+        (replace(CLEAN, notifications=[("a", "a"), *CLEAN.notifications[1:]]), "a was announced with other content"),
         (replace(CLEAN, dead_letters=CLEAN.dead_letters[1:]), "poison is gone"),
         (replace(CLEAN, dead_letters=CLEAN.dead_letters[:1]), '{"id": "a", "total": 0} is gone'),
         (
@@ -95,7 +100,7 @@ def test_a_business_row_without_its_ledger_row_could_be_doubled() -> None:
 @pytest.mark.parametrize(
     ("found", "problem"),
     [
-        (replace(CLEAN, notifications=["a", "b", "c"]), "notification of c, which was not sent"),
+        (replace(CLEAN, notifications=[*CLEAN.notifications, ("c", "{}")]), "notification of c, which was not sent"),
         (
             replace(CLEAN, business_rows=[*CLEAN.business_rows, {"id": "c", "event_id": "c"}]),
             "business row of c, which was not sent",

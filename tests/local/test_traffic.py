@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from local.traffic import orders
 
 
@@ -37,15 +39,22 @@ def test_each_event_is_sent_and_first_with_its_own_content() -> None:
     assert first == traffic.events
 
 
-def test_the_impostor_has_an_id_of_before_and_comes_last() -> None:
-    traffic = orders()
-    impostor = json.loads(traffic.impostor)
-    assert impostor["id"] in traffic.events
-    assert traffic.impostor not in traffic.events.values()
-    assert traffic.late[-1][-1] == traffic.impostor
+def test_each_impostor_has_an_id_of_before_and_comes_late() -> None:
+    traffic = orders(events=100, resends=40, twins=5, impostors=3)
+    assert len({json.loads(body)["id"] for body in traffic.impostors} & traffic.events.keys()) == 3
+    assert not set(traffic.impostors) & set(traffic.events.values())
+    assert [batch[-1] for batch in traffic.late] == traffic.impostors
+    assert traffic.duplicates == 45
 
 
-def test_every_poison_is_sent_once() -> None:
-    traffic = orders()
+@pytest.mark.parametrize("poison", [8, 20])
+def test_every_poison_is_sent_once(poison: int) -> None:
+    traffic = orders(poison=poison)
+    assert len(set(traffic.poison)) == poison
     sent = [body for batch in [*traffic.batches, *traffic.late] for body in batch]
     assert {body: sent.count(body) for body in traffic.poison} == dict.fromkeys(traffic.poison, 1)
+
+
+def test_all_of_it_is_told_apart_by_its_prefix() -> None:
+    traffic = orders(events=50, resends=30, twins=5, prefix="soak-1", poison=16, impostors=2)
+    assert all("soak-1-" in body for batch in [*traffic.batches, *traffic.late] for body in batch)

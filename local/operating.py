@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from local.emulator import Emulator
+from local.emulator import REGION, Emulator
+from local.processes import clean_environment
 from local.terraform import CHECKOUT
 
 PROGRAM = [sys.executable, "-m", "idempotent_consumer_cli"]
@@ -34,17 +35,20 @@ class Answer:
         return self.lines[-1]
 
 
-class Consumer(Protocol):
-    """A pipeline or an operation. outputs: of its module."""
+class Operated(Protocol):
+    """A pipeline, an operation or a workflow. outputs: of its module."""
 
-    emulator: Emulator
-    outputs: Mapping[str, Any]
+    @property
+    def emulator(self) -> Emulator: ...
+
+    @property
+    def outputs(self) -> Mapping[str, Any]: ...
 
 
 class Operator:
     """Runs commands on one consumer."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: Operated) -> None:
         self.name = consumer.outputs["function_name"].removesuffix("-worker")
         self._endpoint = consumer.emulator.endpoint
 
@@ -62,11 +66,17 @@ class Operator:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """As in the operator's shell: where AWS is, and where Python finds the program."""
+        """As in the operator's shell: where AWS is, who asks, and where Python finds the program."""
         paths = [str(CHECKOUT / "cli"), str(CHECKOUT / "lambda" / "src")]
-        return {
-            **os.environ,
-            "AWS_ENDPOINT_URL": self._endpoint,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "COLUMNS": "200",
-        }
+        return clean_environment(
+            {
+                "AWS_ACCESS_KEY_ID": "test",
+                "AWS_SECRET_ACCESS_KEY": "test",
+                "AWS_DEFAULT_REGION": REGION,
+                "AWS_CONFIG_FILE": os.devnull,
+                "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+                "AWS_ENDPOINT_URL": self._endpoint,
+                "PYTHONPATH": os.pathsep.join(paths),
+                "COLUMNS": "200",
+            }
+        )
