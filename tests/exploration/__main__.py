@@ -18,7 +18,7 @@ from rich.table import Table
 from local.screen import Screen
 from tests.exploration.scheduling import deterministic
 from tests.exploration.scopes import BOUND, SCOPES
-from tests.exploration.search import Choices, Explored, Played, Scope, draw, explore, parts_of, replay
+from tests.exploration.search import Choices, Explored, Played, Scope, draw, explore, parts_of, replay, significant
 
 REPORT = Path(__file__).parents[2] / "build" / "explore.json"
 # Of those drawn by chance: what one process draws at a time.
@@ -78,6 +78,11 @@ def _choices(parser: argparse.ArgumentParser, text: str) -> Choices:
 def _replay(scope: Scope, choices: Choices) -> int:
     with deterministic():
         played = replay(scope, choices)
+    if played.choices != significant(choices):
+        print(
+            f"The scope has no schedule {choices}: where it has no such choice, the first was taken.", file=sys.stderr
+        )
+        return 2
     print("\n".join(f"  {number:3}  {step}" for number, step in enumerate(played.steps, 1)))
     print(f"Violated: {played.error}" if played.error else "Nothing is violated.")
     return 1 if played.error else 0
@@ -122,7 +127,7 @@ def _tell(screen: Screen, totals: Sequence[Total], seconds: float) -> int:
         "distinct_states": sum(len(total.states) for total in totals),
         "violations": len(failures),
         "seconds": round(seconds),
-        "bound": BOUND,
+        "bound": BOUND if len(totals) == len(SCOPES) else totals[0].scope.bound,
         "scopes": [
             {
                 "name": total.scope.name,

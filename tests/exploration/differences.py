@@ -33,7 +33,7 @@ class Difference:
 
 
 def update(text: str, table: str = BUSINESS, key: Any = None, **more: Any) -> Call:
-    """more: placeholders by their names without the sign: n_… of names, v_… of values, and condition."""
+    """more: condition, the values of placeholders as v_…, or what the API takes of placeholders."""
     request: dict[str, Any] = {"TableName": table, "Key": key or {"id": {"S": "d"}}, "UpdateExpression": text}
     return "UpdateItem", request | _expressions(more)
 
@@ -49,11 +49,11 @@ def transact(*calls: Call) -> Call:
 
 
 def _expressions(more: dict[str, Any]) -> dict[str, Any]:
-    names = {f"#{name[2:]}": value for name, value in more.items() if name.startswith("n_")}
     values = {f":{name[2:]}": value for name, value in more.items() if name.startswith("v_")}
-    given = {"ExpressionAttributeNames": names, "ExpressionAttributeValues": values}
-    result: dict[str, Any] = {name: value for name, value in given.items() if value}
-    return result | ({"ConditionExpression": more["condition"]} if "condition" in more else {})
+    result: dict[str, Any] = {"ExpressionAttributeValues": values} if values else {}
+    if "condition" in more:
+        result["ConditionExpression"] = more["condition"]
+    return result | {name: value for name, value in more.items() if name.startswith("Expression")}
 
 
 def _query(limit: int) -> Call:
@@ -93,6 +93,15 @@ def _stops_at_an_update(found: Found) -> bool:
     return is_update and found.got.code == "ValidationException" and found.expected.code != ""
 
 
+def _wants_a_text(found: Found) -> bool:
+    return "begins_with" in repr(found.request) and found.got.code == "ValidationException"
+
+
+def _takes_null_for_missing(found: Found) -> bool:
+    text = repr(found.request)
+    return "'NULL': True" in text and any(operator in text for operator in (" = ", " <> ", " IN ("))
+
+
 def _ends_early(found: Found) -> bool:
     if found.operation != "Query" or found.got.code or found.expected.code:
         return False
@@ -128,6 +137,20 @@ DIFFERENCES = [
         [transact(update("SET address.city = :v", v_v=_ONE))],
         "TransactionCanceledException",
         _stops_at_an_update,
+    ),
+    Difference(
+        "begins_with fails the call where a number is stored; DynamoDB refuses those alone that the request brings",
+        [MINISTACK],
+        [put(a=_ONE), update("SET b = :v", v_v={"S": "x"}, condition="NOT begins_with(a, :v)")],
+        "",
+        _wants_a_text,
+    ),
+    Difference(
+        "a null equals what is missing",
+        [MOTO],
+        [put(), update("SET b = :v", v_v={"NULL": True}, condition="a <> :v")],
+        "",
+        _takes_null_for_missing,
     ),
     # Left out of random requests
     Difference(
@@ -177,6 +200,24 @@ DIFFERENCES = [
         [MINISTACK],
         [put(COUNTERS, number={"N": "7.50"}), _get("7.50")],
         "",
+    ),
+    Difference(
+        "an empty map of placeholders is taken",
+        [MINISTACK],
+        [transact(update("SET a = b", condition="a = b", ExpressionAttributeValues={}))],
+        "ValidationException",
+    ),
+    Difference(
+        "a sum is rounded to 28 digits; DynamoDB keeps 38",
+        [MINISTACK],
+        [put(a={"N": f"{10**30}"}), update("ADD a :v", v_v=_ONE)],
+        "",
+    ),
+    Difference(
+        "a sum may have more than 38 digits",
+        [MOTO, MINISTACK],
+        [put(a={"N": f"{10**37}"}), update("ADD a :v", v_v={"N": "0.5"})],
+        "ValidationException",
     ),
     Difference(
         "an action without a key is taken",

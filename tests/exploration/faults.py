@@ -55,7 +55,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
     "PublishBatch": (*_WRITE, Fault.REPEATED, Fault.IN_PART),
     "SendMessage": (*_WRITE, Fault.REPEATED),
     "StartExecution": (*_WRITE, Fault.REPEATED),
-    "BatchGetItem": (Fault.DIES_BEFORE, Fault.THROTTLED, Fault.IN_PART, Fault.TIME_IS_UP),
+    "BatchGetItem": (Fault.DIES_BEFORE, Fault.LOST_ANSWER, Fault.THROTTLED, Fault.IN_PART, Fault.TIME_IS_UP),
     "Effect": (
         Fault.DIES_BEFORE,
         Fault.DIES_AFTER,
@@ -66,7 +66,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         Fault.LATE,
     ),
     "Reconcile": (Fault.DIES_BEFORE, Fault.TIMED_OUT),
-    "Query": (Fault.DIES_BEFORE, Fault.THROTTLED, Fault.TIME_IS_UP),
+    "Query": (Fault.DIES_BEFORE, Fault.LOST_ANSWER, Fault.THROTTLED, Fault.TIME_IS_UP),
 }
 _DEATHS = (Fault.DIES_BEFORE, Fault.DIES_AFTER)
 

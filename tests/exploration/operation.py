@@ -23,7 +23,8 @@ from tests.handler.support import LEDGER, NOW_MS
 SKEW_MS = 60_000
 FUNCTION_MS, EFFECT_MS = 30_000, 10_000
 LEASE_MS = FUNCTION_MS + 2 * SKEW_MS
-SETTLE_MS = 130_000
+# Longer than a lease: else the provider would be done before anybody asks it.
+SETTLE_MS = 600_000
 FINAL_STATES = ("COMPLETED", "FAILED_FINAL")
 
 CLIENTS = Clients(
@@ -70,6 +71,9 @@ class OperationWorld:
         self.deleted: set[str] = set()
         self.charges: Counter[str] = Counter()
         self.problems: list[str] = []
+        # By event: who has claimed it last. By fingerprint: the content that was settled under it.
+        self.holders: dict[str, str] = {}
+        self.contents: dict[str, str] = {}
         self._honours_keys = honours_keys
         self._is_mortal = is_mortal
         self._keys: dict[str, str] = {}
@@ -110,6 +114,9 @@ class OperationWorld:
         self.letters[body, reason] += 1
         if _text(row, "status") != "FAILED_FINAL" and "parked_at" not in row and reason != "id-reused":
             self.problems.append(f"{event_id} is dead-lettered as {reason}, and its row is not final")
+        rivals = [message.body for message in self.messages if json.loads(message.body)["id"] == event_id]
+        if reason == "id-reused" and {*rivals} == {body}:
+            self.problems.append(f"I5: {event_id} is dead-lettered as {reason}, and nobody else has used it")
 
     # What happens by itself
 
@@ -126,6 +133,14 @@ class OperationWorld:
     def settle_provider(self) -> None:
         """So much later that the provider has done what it was asked for."""
         self._pass(SETTLE_MS + 2 * SKEW_MS + 1)
+
+    def almost_end(self) -> None:
+        """So much later that a function that has just begun may still be at it."""
+        self.now_ms += FUNCTION_MS - 1
+
+    def end_function(self) -> None:
+        """So much later that it may not. Its lease has still to run, but for one whose clock is ahead."""
+        self._pass(FUNCTION_MS)
 
     def wait(self) -> None:
         """Long enough for any backoff, lease and provider."""
@@ -156,6 +171,8 @@ class OperationWorld:
                 is_dead = any((message.body, reason) in self.letters for reason in message.reasons)
                 if not is_dead and _text(row, "status") != "COMPLETED":
                     raise Violation(f"I3: {message.id} is deleted, and its row is {_text(row, 'status')}")
+                if not is_dead and self.contents.setdefault(_text(row, "fingerprint"), message.body) != message.body:
+                    raise Violation(f"I5: {message.id} is deleted, and its row is of other content")
 
     def check(self) -> None:
         """What must hold at any time. Raises Violation."""
@@ -198,7 +215,14 @@ class OperationWorld:
         is_held = was == "IN_PROGRESS" and _number(before, "lease_until") - 2 * SKEW_MS > self.now_ms
         if is_held and owner != self.database.owners.get((self.actor, event_id)):
             self.problems.append(f"{self.actor} changes {event_id}, which another holds")
+        holder = next((each for each in self.processes if each.name == self.holders.get(event_id)), None)
+        is_mortal = self._is_mortal and holder is not None and not holder.is_over
+        if is_mortal and holder is not None and holder.name != self.actor and was == "IN_PROGRESS":
+            lease_until = 0 if "parked_at" in before else _number(before, "lease_until")
+            if lease_until > holder.now_ms:
+                self.problems.append(f"{self.actor} changes {event_id}, which {holder.name} is at")
         if _text(after, "owner") != owner:
+            self.holders[event_id] = self.actor
             self.database.owners[self.actor, event_id] = _text(after, "owner")
 
     def key(self) -> Any:
@@ -209,7 +233,9 @@ class OperationWorld:
             tuple(sorted(self.letters)),
             tuple(sorted(self.deleted)),
             tuple(sorted(self.charges.items())),
-            tuple((late.event_id, late.until_ms) for late in self._late),
+            tuple((late.event_id, late.key, late.until_ms) for late in self._late),
+            tuple(sorted(self._keys.items())),
+            tuple(sorted(self.contents.items())),
         )
 
     def _row_of(self, body: str) -> tuple[str, Item]:

@@ -101,6 +101,9 @@ class PipelineScope:
         """What has not been deleted comes back, in batches as large as before, to the code of the last delivery."""
         world: Any = play.world
         last = len(self.deliveries) - 1
+        if self.reconcilers:
+            world.reconcile(alone(world, self._reconciler.handle, HASTY_MS))
+            world.check_reconciled()
         for received in range(3, 3 + MOST_ROUNDS):
             for delivery in self.deliveries:
                 back = [each for each in delivery.message_ids if each not in world.deleted]
@@ -128,7 +131,7 @@ class PipelineScope:
         )
 
     def _reconciliation(self, number: int, world: PipelineWorld) -> Process:
-        return Process(f"reconciler {number + 1}", world, self._reconciler.handle, skew_ms=HASTY_MS)
+        return Process(f"reconciler {number + 1}", world, self._reconciler.handle, world.reconcile, HASTY_MS)
 
     def _records(self, message_ids: Sequence[str], received: int) -> list[dict[str, Any]]:
         return [self._received[message_id, received] for message_id in message_ids]

@@ -75,6 +75,7 @@ class Life:
         self._chance = chance
         self._rows = rows
         self._now_ms = NOW_MS
+        self._events = 0
         client = Client(send)
         self._client = client
         self._settings = Settings.from_environment(_ENVIRONMENT)
@@ -112,6 +113,9 @@ class Life:
 
     def _commit(self) -> None:
         ids = self._chance.sample(range(6), self._chance.choice((1, 1, 1, 2, 3)))
+        if self._chance.random() < 0.6:  # events that the ledger does not know, so that the transaction may succeed
+            self._events += 1
+            ids = [10 * self._events]
         self._ledger.write([self._prepared(f"e-{number}") for number in ids])
 
     def _settle(self) -> None:
@@ -140,7 +144,7 @@ class Life:
         if kind == "check":
             return Check(table, self._key(table), random_condition(chance))
         if kind == "add":
-            amounts = {chance.choice(("free", "kind", "sum")): chance.choice((1, -2, Decimal("0.5"), 10**37))}
+            amounts = {chance.choice(("free", "kind", "sum")): chance.choice((1, -2, Decimal("0.5"), 10**20))}
             return Update(table, self._key(table), add=amounts, condition=condition)
         paths = chance.sample(NAMES, chance.choice((1, 2, 3)))
         # Known differences are left out: to remove alone where no row is, or a nested value that is not there.

@@ -85,7 +85,7 @@ class Variations:
     def _placeholders(self, part: dict[str, Any]) -> None:
         which = self._chance.choice(("ExpressionAttributeNames", "ExpressionAttributeValues"))
         given = part.get(which)
-        if given and self._chance.random() < 0.5:
+        if given and len(given) > 1 and self._chance.random() < 0.5:
             del given[self._chance.choice(list(given))]
         elif which == "ExpressionAttributeNames":
             part[which] = {**(given or {}), "#more": "more"}

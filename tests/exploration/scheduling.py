@@ -13,12 +13,16 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 from unittest import mock
 
+from botocore.exceptions import BotoCoreError, ClientError
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from idempotent_consumer import attempt, aws, backoff, claim, reconciliation, side_by_side, telemetry
+from idempotent_consumer.effect import EffectFailed
 from idempotent_consumer.time_limit import TimeIsUp
 from tests.exploration.faults import FAULTS, Dies, Fault, Request, play
 
+# What a call can raise in a process. Anything else is a fault of the model, and ends the play.
+PLAYED = (ClientError, BotoCoreError, EffectFailed, TimeIsUp)
 # No process makes so many; one that does would not end.
 MOST_CALLS = 200
 _ENOUGH_MS = 30_000
@@ -125,7 +129,7 @@ class Process:
             answer = play(fault, *self.waiting, self._world.call)
         except Dies:
             self.die()
-        except (Exception, TimeIsUp) as failure:
+        except PLAYED as failure:
             self._resume(partial(self._greenlet.throw, failure))
         else:
             self._resume(partial(self._greenlet.switch, answer))
@@ -254,10 +258,10 @@ class Play:
             who.go_on(fault)
 
 
-def alone(world: World, work: Callable[[Process], Any]) -> Any:
-    """What `work` returns where nothing befalls it, and nobody else is at it."""
+def alone(world: World, work: Callable[[Process], Any], skew_ms: int = 0) -> Any:
+    """What `work` returns, or raises, where nothing befalls it and nobody else is at it."""
     answers: list[Any] = []
-    process = Process("last", world, work, answers.append)
+    process = Process("last", world, work, answers.append, skew_ms)
     process.begin()
     while not process.is_over:
         process.go_on(None)

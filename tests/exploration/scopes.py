@@ -6,6 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from idempotent_consumer.event import Event
+from idempotent_consumer.plan import Plan
+from idempotent_consumer.rejection import Reject
 from tests.exploration.faults import deaths_only
 from tests.exploration.operation_scope import POLICIES, OperationScope
 from tests.exploration.pipeline import Message
@@ -19,14 +22,14 @@ def order(number: int, *reasons: str, group: str | None = None, **data: Any) -> 
     return Message(f"m-{number}", body, group, frozenset(reasons))
 
 
-def objects(number: int, *keys: str) -> Message:
-    """An S3 notification of several objects."""
-    records = [{"s3": {"bucket": {"name": "b"}, "object": {"key": key, "size": 1}}} for key in keys]
-    return Message(f"m-{number}", json.dumps({"Records": records}))
+def objects(number: int, *keys: str, reasons: Sequence[str] = (), **sizes: int) -> Message:
+    """An S3 notification of several objects. sizes: of those of which it is not 1."""
+    records = [{"s3": {"bucket": {"name": "b"}, "object": {"key": key, "size": sizes.get(key, 1)}}} for key in keys]
+    return Message(f"m-{number}", json.dumps({"Records": records}), None, frozenset(reasons))
 
 
 def poison(number: int, group: str | None = None) -> Message:
-    return Message(f"m-{number}", '{"id": ', group, frozenset({"bad-json"}), must_die=True)
+    return Message(f"m-{number}", f'{{"id": {number}', group, frozenset({"bad-json"}), must_die=True)
 
 
 OBJECTS = {
@@ -37,20 +40,27 @@ OBJECTS = {
 }
 ROWS = {"EVENT_ID": "event"}
 VERSIONS = {"EVENT_ID": "event", "EVENT_WRITE_MODE": "newer", "EVENT_VERSION": "total"}
+
+
+def strict(_event: Event) -> Plan:
+    """A plan of later code, which takes no event any more."""
+    raise Reject("too-late")
+
+
 ONE, TWO, THREE = ["m-1"], ["m-1", "m-2"], ["m-1", "m-2", "m-3"]
 LINE = [order(1, group="g"), poison(2, "g"), order(3, group="g")]
 
 PIPELINE: Sequence[Scope] = (
     PipelineScope("twice", "a message delivered twice", [order(1)], [Delivery(ONE), Delivery(ONE, 2)], 2),
     PipelineScope(
-        "thrice", "a message delivered three times", [order(1)], [Delivery(ONE), Delivery(ONE), Delivery(ONE, 2)], 0
+        "thrice", "a message delivered three times", [order(1)], [Delivery(ONE), Delivery(ONE), Delivery(ONE, 2)], 1
     ),
     PipelineScope(
-        "thrice, one death",
-        "a message delivered three times",
+        "thrice, deaths",
+        "a message delivered three times, to processes that die",
         [order(1)],
         [Delivery(ONE), Delivery(ONE), Delivery(ONE)],
-        1,
+        2,
         faults=deaths_only,
     ),
     PipelineScope(
@@ -87,6 +97,14 @@ PIPELINE: Sequence[Scope] = (
         "two events with versions of the same row",
         [order(1, event="a", id="row", total=1), order(2, event="b", id="row", total=2)],
         [Delivery(TWO), Delivery(["m-2"])],
+        1,
+        environment=VERSIONS,
+    ),
+    PipelineScope(
+        "same version",
+        "two events with the same version of a row",
+        [order(1, event="a", id="row"), order(2, event="b", id="row")],
+        [Delivery(ONE), Delivery(["m-2"])],
         1,
         environment=VERSIONS,
     ),
@@ -129,6 +147,21 @@ PIPELINE: Sequence[Scope] = (
         environment=OBJECTS,
     ),
     PipelineScope(
+        "half a message",
+        "messages of two events each, one of them in both with other content",
+        [objects(1, "a", "b", reasons=["id-reused"]), objects(2, "b", "c", reasons=["id-reused"], b=2)],
+        [Delivery(ONE), Delivery(["m-2"])],
+        1,
+        environment=OBJECTS,
+    ),
+    PipelineScope(
+        "stricter code",
+        "the code rejects at the second delivery what it may have committed at the first",
+        [order(1, "too-late")],
+        [Delivery(ONE), Delivery(ONE, 2, strict)],
+        2,
+    ),
+    PipelineScope(
         "counter",
         "events that all add to one row",
         [order(1), order(2)],
@@ -136,12 +169,35 @@ PIPELINE: Sequence[Scope] = (
         1,
     ),
     PipelineScope("FIFO", "a group with poison in the middle", LINE, [Delivery(THREE), Delivery(THREE, 2)], 1),
+    PipelineScope(
+        "FIFO topic",
+        "a group whose notifications go to a FIFO topic",
+        [order(1, group="g"), order(2, group="g")],
+        [Delivery(TWO), Delivery(TWO, 2)],
+        1,
+        environment={"TOPIC_ARN": "arn:aws:sns:us-east-1:123456789012:orders.fifo"},
+    ),
+    PipelineScope(
+        "FIFO, id reused",
+        "a group with an event in the middle that can only be refused",
+        [order(1, group="g"), order(2, "id-reused", group="g", id="order-1", total=2), order(3, group="g")],
+        [Delivery(THREE), Delivery(THREE, 2)],
+        1,
+    ),
     PipelineScope("reconciler", "a hasty reconciler beside a delivery", [order(1)], [Delivery(ONE)], 2, reconcilers=1),
+    PipelineScope("reconcilers", "two of them", [order(1)], [Delivery(ONE)], 2, reconcilers=2, schedules=40_000),
 )
 # Larger ones, of which chance draws some.
 CROWD = [order(1), order(2, "id-reused"), order(3, "id-reused", id="order-2", total=2), poison(4)]
 CROWD_IDS = [message.id for message in CROWD]
-LINES = [order(1, group="g"), order(2, group="h"), poison(3, "g"), order(4, group="g"), order(5, group="h")]
+LINES = [
+    order(1, group="g"),
+    order(2, group="h"),
+    poison(3, "g"),
+    order(4, group="g"),
+    order(5, group="h"),
+    poison(6, "g"),
+]
 LINES_IDS = [message.id for message in LINES]
 STORMS: Sequence[Scope] = (
     PipelineScope(
@@ -196,6 +252,31 @@ OPERATION: Sequence[Scope] = (
     ),
     *(
         OperationScope(
+            f"operation, {policy}, clocks",
+            "the same, as the function's time passes",
+            [PAYMENT],
+            [ONE, ONE],
+            0,
+            policy,
+            CLOCKS,
+            ("almost_end", "end_function"),
+            is_mortal=policy == "reconcile",
+        )
+        for policy in POLICIES
+    ),
+    *(
+        OperationScope(
+            f"operation, {policy}, id reused",
+            "two messages with one id and other content",
+            [PAYMENT, order(2, "outcome-unknown", "declined", "id-reused", id="order-1", total=2)],
+            [ONE, ["m-2"]],
+            1,
+            policy,
+        )
+        for policy in POLICIES
+    ),
+    *(
+        OperationScope(
             f"operation, {policy}, storm",
             "two effects at three workers, as time passes",
             [PAYMENT, REFUND],
@@ -204,7 +285,7 @@ OPERATION: Sequence[Scope] = (
             policy,
             CLOCKS,
             LATER,
-            is_mortal=policy != "provider_key",
+            is_mortal=policy == "reconcile",
             schedules=80_000,
         )
         for policy in POLICIES
@@ -212,17 +293,24 @@ OPERATION: Sequence[Scope] = (
 )
 
 BODY, OTHER_BODY = '{"id": "a", "total": 1}', '{"id": "a", "total": 2}'
-WORKFLOW: Sequence[Scope] = tuple(
-    WorkflowScope(f"workflow, {told}, {guard} guard", about, guard, bodies, most_faults, redelivered, moves, schedules)
-    for guard in ("direct", "function")
-    for told, about, bodies, most_faults, redelivered, moves, schedules in (
-        ("twice", "two messages of one key", (BODY, BODY), 3, (), (), None),
-        ("thrice", "three messages of one key", (BODY, BODY, BODY), 1, (), (), None),
-        ("conflict", "two messages of one key and other content", (BODY, OTHER_BODY), 2, (), (), None),
-        ("redelivery", "a message that comes again while its execution runs", (BODY,), 2, ("m-1",), (), None),
-        ("expiry", "claims expire at any moment", (BODY, BODY), 1, (), ("expire",), None),
-        ("storm", "four messages of one key", (BODY, BODY, BODY, OTHER_BODY), 5, ("m-1",), ("expire",), 60_000),
-    )
+WORKFLOW: Sequence[Scope] = (
+    WorkflowScope(
+        "workflow, start", "two messages of one key at two starters", "direct", (BODY, BODY), 2, is_fresh=True
+    ),
+    *(
+        WorkflowScope(
+            f"workflow, {told}, {guard} guard", about, guard, bodies, most_faults, redelivered, moves, schedules
+        )
+        for guard in ("direct", "function")
+        for told, about, bodies, most_faults, redelivered, moves, schedules in (
+            ("twice", "two messages of one key", (BODY, BODY), 3, (), (), None),
+            ("thrice", "three messages of one key", (BODY, BODY, BODY), 1, (), (), None),
+            ("conflict", "two messages of one key and other content", (BODY, OTHER_BODY), 2, (), (), None),
+            ("redelivery", "a message that comes again while its execution runs", (BODY,), 2, ("m-1",), (), None),
+            ("expiry", "claims expire at any moment", (BODY, BODY), 1, (), ("expire",), None),
+            ("storm", "four messages of one key", (BODY, BODY, BODY, OTHER_BODY), 5, ("m-1",), ("expire",), 60_000),
+        )
+    ),
 )
 
 SCOPES: Sequence[Scope] = (*PIPELINE, *STORMS, *OPERATION, *WORKFLOW)

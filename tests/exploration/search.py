@@ -226,15 +226,15 @@ def _run(
         if last not in settled:
             scope.end(play)
             settled.add(last)
-    except AssertionError as violation:
-        error = str(violation)
+    except Exception as problem:  # a violation, or code that broke
+        error = str(problem) if isinstance(problem, AssertionError) else repr(problem)
     explored.met.update((step.operation, step.fault) for step in play.steps)
     return Played(
-        scope.name, _significant(chooser.choices), tuple(map(str, play.steps)) if error or is_told else (), error
+        scope.name, significant(chooser.choices), tuple(map(str, play.steps)) if error or is_told else (), error
     )
 
 
-def _significant(choices: Choices) -> Choices:
+def significant(choices: Choices) -> Choices:
     """Without the zeros at the end."""
     while choices and choices[-1] == 0:
         choices = choices[:-1]

@@ -120,3 +120,26 @@ def test_a_key_that_data_make_invalid_is_refused_and_not_noted(value: dict[str, 
 def test_a_read_that_does_not_decide_is_noted(database: Database) -> None:
     assert database.call("GetItem", KEY) == {}
     assert len(database.complaints) == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("amount = :v", True),
+        ("amount IN (:v)", True),
+        ("parts = :v", False),
+        ("contains(parts, :v)", True),
+        ("amount BETWEEN :v AND :v", True),
+        ("amount < :v", False),
+        ("lacking <> :v", True),
+    ],
+)
+def test_numbers_are_compared_by_value(condition: str, holds: bool, database: Database) -> None:
+    item = {**PUT["Item"], "amount": {"N": "2.50"}, "parts": {"L": [{"N": "2.5"}, {"N": "3"}]}}
+    database.call("PutItem", {**PUT, "Item": item})
+    assert database.rows[PLACE]["amount"] == {"N": "2.5"}
+    request = {**UPDATE, "ConditionExpression": condition, "ExpressionAttributeValues": {":v": {"N": "2.500"}}}
+    if holds:
+        assert database.call("UpdateItem", request) == {}
+    else:
+        assert code(refused(database, "UpdateItem", request)) == "ConditionalCheckFailedException"

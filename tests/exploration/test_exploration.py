@@ -73,7 +73,7 @@ def test_all_schedules_of_a_scope_are_played_each_once() -> None:
     scope = scope_of("no notification")
     parts = [explore(scope, part) for part in range(parts_of(scope))]
     schedules = [part.schedules for part in parts]
-    assert len(set.union(*schedules)) == sum(map(len, schedules)) == 842
+    assert len(set.union(*schedules)) == sum(map(len, schedules)) == 921
 
 
 @pytest.mark.usefixtures("_deterministic")

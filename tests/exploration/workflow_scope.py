@@ -5,7 +5,7 @@ What stands around them, and the law, is the model of the workflow's own test (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.exploration.pipeline import Violation
 from tests.exploration.scheduling import Move, Play, Process, alone, stop, this_process
 from tests.exploration.search import Choose, bound_of
 from tests.handler import workflow_model
-from tests.handler.workflow_model import RETENTION_SECONDS, Execution, drained
+from tests.handler.workflow_model import RETENTION_SECONDS, Execution, Message, drained
 
 # Turns until nothing is left to do.
 MOST_TURNS = 100
@@ -35,6 +35,7 @@ class World(workflow_model.World):
         super().__init__(guard, has_key=True, is_idempotent=True)
         self.actor = ""
         self.is_calm = True
+        self.play: Play
         self.interfere = self._call
         self.decide = self._ask
 
@@ -43,6 +44,11 @@ class World(workflow_model.World):
 
     def rows_of(self, request: Request) -> list[Callable[[], None]]:
         raise AssertionError("a workflow has no transactions")
+
+    @property
+    def wrote(self) -> Mapping[str, tuple[str, str]]:
+        """Which state of which execution wrote a row last."""
+        return self._wrote
 
     def expire(self) -> None:
         """All claims are past their time to live, and DynamoDB deletes them."""
@@ -53,7 +59,7 @@ class World(workflow_model.World):
     def _call(self, effect: Callable[[], Any]) -> Any:
         if self.is_calm:
             return effect()
-        return stop("Start" if this_process().name == "starter" else "Call", {"effect": effect})
+        return stop("Start" if this_process().name.startswith("starter") else "Call", {"effect": effect})
 
     def _ask(self) -> str:
         """What becomes of an effect."""
@@ -72,7 +78,8 @@ class World(workflow_model.World):
 @dataclass(frozen=True)
 class WorkflowScope:
     """See `search.Scope`. bodies: a message each, with an execution of its own. redelivered: messages that a further
-    starter gets while the executions run. moves: of `World`, each happens once at most.
+    starter gets while the executions run. moves: of `World`, each happens once at most. is_fresh: two starters get all
+    messages, and the executions run when they are done.
     """
 
     name: str
@@ -83,9 +90,12 @@ class WorkflowScope:
     redelivered: Sequence[str] = ()
     moves: Sequence[str] = ()
     schedules: int | None = None
+    is_fresh: bool = False
 
     @property
     def bound(self) -> str:
+        if self.is_fresh:
+            return bound_of("2 starters", self.most_faults, self.moves, self.schedules)
         who = f"{len(self.bodies)} executions" if len(self.bodies) > 1 else "an execution"
         who += " and a starter" if self.redelivered else ""
         return bound_of(who, self.most_faults, self.moves, self.schedules)
@@ -95,24 +105,25 @@ class WorkflowScope:
         for body in self.bodies:
             world.send(body)
         messages = list(world.queue)
-        _run(world, lambda: world.deliver(messages))
-        world.queue.clear()
+        starters = [messages, messages] if self.is_fresh else []
+        if not self.is_fresh:
+            _run(world, lambda: world.deliver(messages))
+            world.queue.clear()
+        if self.redelivered:
+            starters.append([each for each in messages if each.id in self.redelivered])
         executions = list(world.executions.values())
         world.is_calm = False
         processes = [self._execution(number, each, world) for number, each in enumerate(executions, 1)]
-        processes += [
-            Process(
-                "starter", world, lambda _: world.deliver([each for each in messages if each.id in self.redelivered])
-            )
-            for _ in self.redelivered[:1]
-        ]
+        processes += [self._starter(number, each, world) for number, each in enumerate(starters, 1)]
 
         def check() -> None:
             if world.complaints:
                 raise Violation("; ".join(world.complaints))
 
         moves = [Move(name, getattr(world, name)) for name in self.moves]
-        return Play(world, processes, choose, check, moves, self.most_faults, _faults)
+        play = Play(world, processes, choose, check, moves, self.most_faults, _faults)
+        world.play = play
+        return play
 
     def state(self, play: Play) -> Hashable:
         world: Any = play.world
@@ -122,6 +133,10 @@ class WorkflowScope:
             repr([(each.status, each.state, each.data, each.life, each.tries) for each in world.executions.values()]),
             tuple(sorted((letter.body, letter.reason) for letter in world.letters)),
             tuple(sorted(world.effects.items())),
+            tuple(sorted(world.ran)),
+            tuple(sorted(world.lives.items())),
+            tuple(sorted(world.wrote.items())),
+            tuple(message.id for message in world.queue),
             tuple(process.place for process in play.processes),
             len(play.moves),
         )
@@ -156,6 +171,18 @@ class WorkflowScope:
                 world.step(execution)
 
         return Process(f"execution {number}", world, work, _raise)
+
+    def _starter(self, number: int, messages: Sequence[Message], world: World) -> Process:
+        name = f"starter {number}"
+
+        def ended(answer: Any) -> None:
+            _raise(answer)
+            has_faults = any(step.who == name and step.fault for step in world.play.steps)
+            if len(answer) < len(messages) and not has_faults:
+                raise Violation("a message comes back, although nothing has gone wrong")
+            world.queue = [each for each in world.queue if each not in answer]
+
+        return Process(name, world, lambda _: world.deliver(list(messages)), ended)
 
     def _drain(self, world: World) -> None:
         def drain() -> None:
