@@ -22,7 +22,7 @@ from tests.exploration.search import Choices, Explored, Played, Scope, draw, exp
 
 REPORT = Path(__file__).parents[2] / "build" / "explore.json"
 # Of those drawn by chance: what one process draws at a time.
-PART = 10_000
+PART = 2_500
 
 
 class Task(NamedTuple):

@@ -22,7 +22,8 @@ class Dies(BaseException):
 
 class Fault(Enum):
     """LOST_ANSWER: the call takes effect, the process sees a closed connection. REPEATED: the SDK loses the first
-    answer, and gets one for its second attempt. IN_PART: an answer that succeeds, and says of one entry that it failed.
+    answer, and gets one for its second attempt. IN_PART: an answer that succeeds, and says of one entry that it failed;
+    UNANSWERED: and says nothing of it.
     UNNAMED: a cancelled transaction names one of the actions that failed, where there are several. ONE_BY_ONE: the rows
     of a transaction become visible one after the other. TIME_IS_UP: it succeeds so slowly that no time is left.
     DECLINED, REFUSED: the provider has done nothing, for good or for now, and says so.
@@ -35,6 +36,7 @@ class Fault(Enum):
     THROTTLED = "throttled"
     CONFLICT = "conflict"
     IN_PART = "in part"
+    UNANSWERED = "one entry not answered"
     UNNAMED = "one reason named"
     ONE_BY_ONE = "row by row"
     TIME_IS_UP = "time is up"
@@ -52,7 +54,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
     "PutItem": (*_WRITE, Fault.REPEATED, Fault.CONFLICT),
     "UpdateItem": (*_WRITE, Fault.REPEATED, Fault.CONFLICT),
     "BatchExecuteStatement": (*_WRITE, Fault.REPEATED, Fault.IN_PART),
-    "PublishBatch": (*_WRITE, Fault.REPEATED, Fault.IN_PART),
+    "PublishBatch": (*_WRITE, Fault.REPEATED, Fault.IN_PART, Fault.UNANSWERED),
     "SendMessage": (*_WRITE, Fault.REPEATED),
     "StartExecution": (*_WRITE, Fault.REPEATED),
     "BatchGetItem": (Fault.DIES_BEFORE, Fault.LOST_ANSWER, Fault.THROTTLED, Fault.IN_PART, Fault.TIME_IS_UP),
@@ -108,8 +110,8 @@ def play(fault: Fault | None, operation: str, request: Request, call: Call) -> A
         raise TimeIsUp
     if fault is Fault.UNNAMED:
         return _name_one(operation, request, call)
-    assert fault is Fault.IN_PART
-    return _in_part(operation, request, call)
+    answer = _in_part(operation, request, call)
+    return {**answer, "Failed": []} if fault is Fault.UNANSWERED else answer
 
 
 def error(code: str, operation: str, **more: Any) -> ClientError:

@@ -257,7 +257,7 @@ class PipelineWorld:
                 continue
             if step.fault in _LASTING or (step.operation in _NOT_REPEATED and step.fault is not Fault.REPEATED):
                 return all_of_them
-            failed += (step.operation, step.fault) == ("PublishBatch", Fault.IN_PART)
+            failed += step.operation == "PublishBatch" and step.fault in (Fault.IN_PART, Fault.UNANSWERED)
         return failed
 
     def unsettled(self, message: Message) -> str:

@@ -26,12 +26,13 @@ PLAYED = (ClientError, BotoCoreError, EffectFailed, TimeIsUp)
 # No process makes so many; one that does would not end.
 MOST_CALLS = 200
 _ENOUGH_MS = 30_000
-# Not enough for another call, but for the answer.
+# Not enough for another call, but for one that gives up soon, and for the answer.
 _LITTLE_MS = 2_000
+_SHORT_CALLS = ("ChangeMessageVisibilityBatch",)
 
 
-class EndlessCalls(AssertionError):
-    """A process goes on and on."""
+class BadCall(AssertionError):
+    """A call that no process may make."""
 
 
 class World(Protocol):
@@ -117,7 +118,9 @@ class Process:
             return
         self.calls += 1
         if self.calls > MOST_CALLS:
-            raise EndlessCalls(f"{self.name} has made {MOST_CALLS} calls")
+            raise BadCall(f"{self.name} has made {MOST_CALLS} calls")
+        if self._remaining_ms < _ENOUGH_MS and self.operation not in _SHORT_CALLS:
+            raise BadCall(f"{self.name} begins {self.operation} when its time is up")
         if fault is Fault.TIME_IS_UP:
             self._remaining_ms = _LITTLE_MS
         self._world.actor = self.name

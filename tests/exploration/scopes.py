@@ -208,7 +208,7 @@ STORMS: Sequence[Scope] = (
         4,
         reconcilers=1,
         moves=["expire"],
-        schedules=120_000,
+        schedules=20_000,
     ),
     PipelineScope(
         "FIFO storm",
@@ -216,7 +216,7 @@ STORMS: Sequence[Scope] = (
         LINES,
         [Delivery(LINES_IDS), Delivery(LINES_IDS, 2), Delivery(LINES_IDS[:3])],
         4,
-        schedules=120_000,
+        schedules=20_000,
     ),
     PipelineScope(
         "counter storm",
@@ -224,7 +224,7 @@ STORMS: Sequence[Scope] = (
         [order(1), order(2), order(3)],
         [Delivery(THREE, 1, count), Delivery(THREE[::-1], 1, count), Delivery(TWO, 2, count)],
         4,
-        schedules=120_000,
+        schedules=40_000,
     ),
 )
 
@@ -286,7 +286,7 @@ OPERATION: Sequence[Scope] = (
             CLOCKS,
             LATER,
             is_mortal=policy == "reconcile",
-            schedules=80_000,
+            schedules=60_000,
         )
         for policy in POLICIES
     ),

@@ -187,12 +187,19 @@ class _ByChance(_Chooser):
     def __init__(self, chance: random.Random) -> None:
         super().__init__()
         self._chance = chance
+        # How often who had the last turn has the next one too: else nobody gets far while another waits.
+        self._stays = chance.choice((0.0, 0.5, 0.9))
+        self._last = ""
 
     def _choose(self, options: Sequence[Option]) -> int:
-        well = [number for number, option in enumerate(options) if option.fault is None]
+        numbers = list(range(len(options)))
+        if self._chance.random() < self._stays:
+            numbers = [number for number in numbers if options[number].who.name == self._last] or numbers
         if self._chance.random() < _WELL:
-            return self._chance.choice(well)
-        return self._chance.randrange(len(options))
+            numbers = [number for number in numbers if options[number].fault is None]
+        number = self._chance.choice(numbers)
+        self._last = options[number].who.name
+        return number
 
 
 def _all(part: int, parts: int) -> Iterator[_Chooser]:

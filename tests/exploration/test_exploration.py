@@ -132,7 +132,7 @@ def _claimed_by_anybody(patch: pytest.MonkeyPatch) -> None:
         (_no_fingerprint, "id reused", "I3: m-2 is deleted, but the ledger holds order-1 with other content (I5)"),
         (_expiring_while_pending, "twice", "I4: order-1 is pending with"),
         (_no_order, "FIFO", "I6: order-3 is committed before m-2 is settled"),
-        (_no_fence, "operation, park, time", "order-1 is FAILED_RETRYABLE, and is charged or will be"),
+        (_no_fence, "operation, park, time", "worker 1 changes order-1, which worker 2 is at"),
         (_claimed_by_anybody, "workflow, twice, function guard", "the effect ran once too often"),
     ],
     ids=lambda each: each.__name__.strip("_") if callable(each) else "",
