@@ -16,7 +16,8 @@ from idempotent_consumer.effect import Applied, NotApplied
 from idempotent_consumer.event import Event
 from tests.exploration.dynamodb import Database, Item, Place
 from tests.exploration.faults import Request
-from tests.exploration.pipeline import Message, Violation
+from tests.exploration.pipeline import Message
+from tests.exploration.pipeline_law import Violation
 from tests.exploration.scheduling import Client, Process, stop
 from tests.handler.support import LEDGER, NOW_MS
 

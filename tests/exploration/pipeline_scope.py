@@ -16,7 +16,8 @@ from idempotent_consumer.plan import Notification, Plan, Planner, Put, Update
 from idempotent_consumer.reconciler import ScheduledReconciler
 from idempotent_consumer.settings import ReconcilerSettings, Settings
 from tests.exploration.faults import Fault
-from tests.exploration.pipeline import CLIENTS, STOCK, Known, Message, PipelineWorld
+from tests.exploration.pipeline import CLIENTS, Known, Message, PipelineWorld
+from tests.exploration.pipeline_law import STOCK
 from tests.exploration.scheduling import Move, Play, Process, alone
 from tests.exploration.search import Choose, bound_of
 from tests.handler.support import BUSINESS, LEDGER
@@ -86,8 +87,8 @@ class PipelineScope:
         )
         processes = [self._delivery(number, each, world) for number, each in enumerate(self.deliveries)]
         processes += [self._reconciliation(number, world) for number in range(self.reconcilers)]
-        play = Play(world, processes, choose, world.check, [Move(name, getattr(world, name)) for name in self.moves])
-        play.most_faults = self.most_faults
+        moves = [Move(name, getattr(world, name)) for name in self.moves]
+        play = Play(world, processes, choose, world.law.check, moves, self.most_faults)
         own = self.faults
         play.faults = world.faults if own is None else lambda operation, _request: own(operation)
         world.play = play
@@ -102,23 +103,23 @@ class PipelineScope:
         world: Any = play.world
         last = len(self.deliveries) - 1
         if self.reconcilers:
-            world.reconcile(alone(world, self._reconciler.handle, HASTY_MS))
-            world.check_reconciled()
+            world.law.reconcile(alone(world, self._reconciler.handle, HASTY_MS))
+            world.law.check_reconciled()
         for received in range(3, 3 + MOST_ROUNDS):
             for delivery in self.deliveries:
-                back = [each for each in delivery.message_ids if each not in world.deleted]
+                back = [each for each in delivery.message_ids if each not in world.law.deleted]
                 if back:
                     self._deliver(world, last, back, received)
         # All that was delivered is delivered once more, long after.
         for delivery in self.deliveries:
             self._deliver(world, last, delivery.message_ids, 1)
-        world.check_end()
+        world.law.check_end()
 
     def _deliver(self, world: PipelineWorld, code: int, message_ids: Sequence[str], received: int) -> None:
         records = self._records(message_ids, received)
         answer = alone(world, lambda process: self._consumers[code].handle({"Records": records}, process))
-        world.settle(message_ids, answer, has_faults=False)
-        world.check()
+        world.law.settle(message_ids, answer, has_faults=False)
+        world.law.check()
 
     def _delivery(self, number: int, delivery: Delivery, world: PipelineWorld) -> Process:
         records = self._records(delivery.message_ids, delivery.received)
@@ -127,11 +128,11 @@ class PipelineScope:
             f"delivery {number + 1}",
             world,
             lambda process: consumer.handle({"Records": records}, process),
-            lambda answer: world.settle(delivery.message_ids, answer, world.play.is_disturbed),
+            lambda answer: world.law.settle(delivery.message_ids, answer, world.play.is_disturbed),
         )
 
     def _reconciliation(self, number: int, world: PipelineWorld) -> Process:
-        return Process(f"reconciler {number + 1}", world, self._reconciler.handle, world.reconcile, HASTY_MS)
+        return Process(f"reconciler {number + 1}", world, self._reconciler.handle, world.law.reconcile, HASTY_MS)
 
     def _records(self, message_ids: Sequence[str], received: int) -> list[dict[str, Any]]:
         return [self._received[message_id, received] for message_id in message_ids]

@@ -15,7 +15,7 @@ from botocore.exceptions import ConnectionClosedError
 from idempotent_consumer.effect import Retryable
 from idempotent_consumer.time_limit import TimeIsUp
 from tests.exploration.faults import Fault, Request
-from tests.exploration.pipeline import Violation
+from tests.exploration.pipeline_law import Violation
 from tests.exploration.scheduling import Move, Play, Process, alone, stop, this_process
 from tests.exploration.search import Choose, bound_of
 from tests.handler import workflow_model
