@@ -183,6 +183,7 @@ PIPELINE: Sequence[Scope] = (
         [order(1, group="g"), order(2, "id-reused", group="g", id="order-1", total=2), order(3, group="g")],
         [Delivery(THREE), Delivery(THREE, 2)],
         1,
+        schedules=40_000,
     ),
     PipelineScope("reconciler", "a hasty reconciler beside a delivery", [order(1)], [Delivery(ONE)], 2, reconcilers=1),
     PipelineScope("reconcilers", "two of them", [order(1)], [Delivery(ONE)], 2, reconcilers=2, schedules=40_000),
@@ -224,7 +225,7 @@ STORMS: Sequence[Scope] = (
         [order(1), order(2), order(3)],
         [Delivery(THREE, 1, count), Delivery(THREE[::-1], 1, count), Delivery(TWO, 2, count)],
         4,
-        schedules=40_000,
+        schedules=60_000,
     ),
 )
 
@@ -247,6 +248,7 @@ OPERATION: Sequence[Scope] = (
             policy,
             CLOCKS,
             LATER,
+            schedules=60_000,
         )
         for policy in POLICIES
     ),
@@ -308,14 +310,15 @@ WORKFLOW: Sequence[Scope] = (
             ("conflict", "two messages of one key and other content", (BODY, OTHER_BODY), 2, (), (), None),
             ("redelivery", "a message that comes again while its execution runs", (BODY,), 2, ("m-1",), (), None),
             ("expiry", "claims expire at any moment", (BODY, BODY), 1, (), ("expire",), None),
-            ("storm", "four messages of one key", (BODY, BODY, BODY, OTHER_BODY), 5, ("m-1",), ("expire",), 60_000),
+            ("storm", "four messages of one key", (BODY, BODY, BODY, OTHER_BODY), 5, ("m-1",), ("expire",), 80_000),
         )
     ),
 )
 
 SCOPES: Sequence[Scope] = (*PIPELINE, *STORMS, *OPERATION, *WORKFLOW)
 BOUND = (
-    "Two deliveries of one event: all interleavings of their calls, with all faults at up to two of them. Three: all "
-    "interleavings, and with one death. Batches, groups and messages of several events at two deliveries: all "
-    "interleavings, with all faults at one call. Three deliveries and a reconciler with up to four faults: by chance."
+    "All schedules of two deliveries of one event with all faults at up to two calls, of three with all faults at one "
+    "or two deaths; of batches, FIFO groups and messages of several events at two deliveries with all faults at one "
+    "call; of two workers of an operation with up to two faults; of up to three executions of a workflow. By chance: "
+    "larger ones, and operations as time passes."
 )

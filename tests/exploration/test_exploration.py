@@ -19,7 +19,7 @@ from tests.exploration.search import Explored, Scope, draw, explore, parts_of, r
 
 SEED = 7
 # The small scopes have no more, and those of storms take long.
-SCHEDULES, STORM_SCHEDULES = 1_000, 250
+SCHEDULES, STORM_SCHEDULES = 1_000, 300
 NAMES = [scope.name for scope in SCOPES]
 Explore = Callable[[str], Explored]
 
