@@ -25,13 +25,15 @@ help:
 	@echo "make demo KEEP=1   the same, and leave everything up to look around"
 	@echo "make test          all tests"
 	@echo "make lint          ruff, mypy and terraform fmt"
-	@echo "make explore       play a million schedules of crashes, races and faults, in some minutes"
+	@echo "make explore       play a million schedules of crashes, races and faults, in a quarter of an hour"
 	@echo "make plant         plant faults in a copy of the code, and see that the tests catch each"
 	@echo "make soak          10,000 events through an emulator on which everything fails now and then"
 	@echo "make bench         measure the function beside Powertools for AWS Lambda, in some minutes"
 	@echo "make import-budget compare the function's cold start with its budget"
 	@echo "make zip           build the function's zip again"
 	@echo "make clean         remove what the other targets made"
+	@echo
+	@echo "Smaller forms: EXPLORE_ARGS='--scope \"twice\"', PLANT_ARGS=\"--only lease-not-checked\", SOAK_ARGS=\"--events 300\""
 	@echo
 	@echo "They need Python 3.11 or newer (another than python3: PYTHON=python3.12) and Terraform 1.9 or newer."
 

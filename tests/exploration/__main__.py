@@ -6,19 +6,34 @@ import argparse
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
+from rich.markup import escape
 from rich.table import Table
 
+from local.processes import interrupt_on_signals
 from local.screen import Screen
 from tests.exploration.scheduling import deterministic
 from tests.exploration.scopes import BOUND, SCOPES
-from tests.exploration.search import Choices, Explored, Played, Scope, draw, explore, parts_of, replay, significant
+from tests.exploration.search import (
+    Choices,
+    Explored,
+    Played,
+    Scope,
+    count_of,
+    draw,
+    explore,
+    parts_of,
+    replay,
+    significant,
+)
 
 REPORT = Path(__file__).parents[2] / "build" / "explore.json"
 # Of those drawn by chance: what one process draws at a time.
@@ -50,7 +65,7 @@ class Total:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.exploration", description=__doc__)
-    parser.add_argument("--scope", metavar="NAME", help="this scope alone")
+    parser.add_argument("--scope", metavar="NAME", help="this scope alone, in quotes: --scope 'thrice, deaths'")
     parser.add_argument("--replay", metavar="CHOICES", help="one schedule of the scope, such as 0,8,1")
     parser.add_argument("--seed", type=int, default=1, help="of the schedules that are drawn by chance")
     parser.add_argument("--list", action="store_true", help="the names of the scopes")
@@ -60,27 +75,36 @@ def main() -> int:
         return 0
     scopes = [scope for scope in SCOPES if arguments.scope in (None, scope.name)]
     if not scopes:
-        parser.error(f"--scope is {arguments.scope!r}: --list names them")
+        names = {scope.name.casefold(): scope.name for scope in SCOPES}
+        close = get_close_matches(arguments.scope.casefold(), names, n=1, cutoff=0.5)
+        hint = f", such as {names[close[0]]!r}" if close else ""
+        parser.error(f"--scope is {arguments.scope!r}, and there is none of that name: --list names them{hint}")
     if arguments.replay is not None:
         if arguments.scope is None:
             parser.error("--replay needs --scope")
         return _replay(scopes[0], _choices(parser, arguments.replay))
-    return _explore(scopes, arguments.seed)
+    interrupt_on_signals()
+    REPORT.unlink(missing_ok=True)
+    try:
+        return _explore(scopes, arguments.seed)
+    except KeyboardInterrupt:
+        print("\nStopped. Nothing was judged.", file=sys.stderr)
+        return 130
 
 
 def _choices(parser: argparse.ArgumentParser, text: str) -> Choices:
-    try:
-        return tuple(int(choice) for choice in text.split(",") if choice)
-    except ValueError:
+    choices = [choice.strip() for choice in text.split(",") if choice.strip()]
+    if not all(choice.isdecimal() for choice in choices):
         parser.error(f"--replay is {text!r}, not numbers with commas between them")
+    return significant(tuple(map(int, choices)))
 
 
 def _replay(scope: Scope, choices: Choices) -> int:
     with deterministic():
         played = replay(scope, choices)
-    if played.choices != significant(choices):
+    if played.choices != choices:
         print(
-            f"The scope has no schedule {choices}: where it has no such choice, the first was taken.", file=sys.stderr
+            f"{scope.name} has no such schedule. Has the code changed since? Explore the scope again.", file=sys.stderr
         )
         return 2
     print("\n".join(f"  {number:3}  {step}" for number, step in enumerate(played.steps, 1)))
@@ -94,15 +118,24 @@ def _explore(scopes: Sequence[Scope], seed: int) -> int:
         tasks = [task for scope in scopes for task in _tasks(scope, seed)]
     totals = {scope.name: Total(scope) for scope in scopes}
     context = multiprocessing.get_context("fork")  # so that all hash texts alike
-    with Screen() as screen, context.Pool(os.cpu_count()) as pool:
-        step = screen.step(f"Exploring {len(scopes)} scopes in {len(tasks)} parts", len(tasks))
+    with Screen() as screen, context.Pool(os.cpu_count(), _leave_interrupts) as pool:
+        step = screen.step(f"Exploring {count_of(len(scopes), 'scope')} in {count_of(len(tasks), 'part')}", len(tasks))
         schedules = 0
         for done, (name, explored) in enumerate(pool.imap_unordered(_run, tasks), 1):
+            if explored.failure and not totals[name].failure:
+                _tell_failure(screen, explored.failure)
             totals[name].add(explored)
             schedules += len(explored.schedules)
             step.update(done, note=f"{schedules:,} schedules")
         step.finish(f"{schedules:,} schedules")
         return _tell(screen, list(totals.values()), time.monotonic() - started)
+
+
+def _leave_interrupts() -> None:
+    """In a process of the pool: the first process ends it."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _tasks(scope: Scope, seed: int) -> list[Task]:
@@ -128,6 +161,7 @@ def _tell(screen: Screen, totals: Sequence[Total], seconds: float) -> int:
         "violations": len(failures),
         "seconds": round(seconds),
         "bound": BOUND if len(totals) == len(SCOPES) else totals[0].scope.bound,
+        "all_scopes": len(totals) == len(SCOPES),
         "scopes": [
             {
                 "name": total.scope.name,
@@ -144,17 +178,23 @@ def _tell(screen: Screen, totals: Sequence[Total], seconds: float) -> int:
     REPORT.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     table = Table("scope", "bound", "schedules", "states", title="What was explored")
     for total in totals:
-        table.add_row(total.scope.name, total.scope.bound, f"{len(total.schedules):,}", f"{len(total.states):,}")
+        bound = "stopped at a violation" if total.failure else total.scope.bound
+        table.add_row(total.scope.name, bound, f"{len(total.schedules):,}", f"{len(total.states):,}")
     table.add_row("all", "", f"{report['schedules']:,}", f"{report['distinct_states']:,}", style="bold")
     screen.console.print(table)
-    for failure in failures:
-        screen.say(f"[red]Violated[/] in {failure.scope}: {failure.error}")
-        for number, step in enumerate(failure.steps, 1):
-            screen.say(f"  {number:3}  {step}")
-        screen.say(f"Again: {failure.command}")
-    verdict = f"{len(failures)} scopes are violated." if failures else "No violation."
-    screen.say(f"{verdict} Figures: {REPORT.relative_to(REPORT.parents[1])}")
+    if failures:
+        screen.say(f"[bold red]Violated in {count_of(len(failures), 'scope')}:[/] see above.")
+    else:
+        screen.say("[bold green]No violation.[/]")
+    screen.say(f"[dim]Figures: {REPORT.relative_to(REPORT.parents[1])}[/]")
     return 1 if failures else 0
+
+
+def _tell_failure(screen: Screen, failure: Played) -> None:
+    screen.say(f"[red]Violated[/] in {failure.scope}: {escape(failure.error)}")
+    for number, step in enumerate(failure.steps, 1):
+        screen.say(f"  {number:3}  {step}")
+    screen.say(f"Again: {failure.command}")
 
 
 if __name__ == "__main__":

@@ -103,18 +103,18 @@ class OperationWorld:
 
     def _charge(self, event_id: str, key: str) -> Any:
         if self._keys.setdefault(event_id, key) != key:
-            self.problems.append(f"{event_id} has two idempotency keys")
+            self.problems.append(f"O1: {event_id} has two idempotency keys")
         if not (self._honours_keys and self.charges[event_id]):
             self.charges[event_id] += 1
         if self.charges[event_id] > 1:
-            self.problems.append(f"{event_id} is charged twice")
+            self.problems.append(f"O1: {event_id} is charged twice")
         return _charged(event_id)
 
     def _bury(self, body: str, reason: str) -> None:
         event_id, row = self._row_of(body)
         self.letters[body, reason] += 1
         if _text(row, "status") != "FAILED_FINAL" and "parked_at" not in row and reason != "id-reused":
-            self.problems.append(f"{event_id} is dead-lettered as {reason}, and its row is not final")
+            self.problems.append(f"I3: {event_id} is dead-lettered as {reason}, and its row is not final")
         rivals = [message.body for message in self.messages if json.loads(message.body)["id"] == event_id]
         if reason == "id-reused" and {*rivals} == {body}:
             self.problems.append(f"I5: {event_id} is dead-lettered as {reason}, and nobody else has used it")
@@ -187,9 +187,9 @@ class OperationWorld:
             event_id, row = self._row_of(message.body)
             status = _text(row, "status")
             if message.id not in self.deleted:
-                raise Violation(f"{message.id} never settles: its row is {status}")
+                raise Violation(f"I3: {message.id} never settles: its row is {status}")
             if status not in FINAL_STATES and "parked_at" not in row:
-                raise Violation(f"{event_id} is {status} in the end")
+                raise Violation(f"O2: {event_id} is {status} in the end")
         for body, reason in self.letters:
             if not any(message.body == body and reason in message.reasons for message in self.messages):
                 raise Violation(f"I7: {body} is dead-lettered: {reason}")
@@ -198,33 +198,42 @@ class OperationWorld:
         """A row is written."""
         event_id = place[1]
         before, after = before or {}, after or {}
+        self._note_outcome(event_id, before, after)
+        self._note_fence(event_id, before, after)
+        if _text(after, "owner") != _text(before, "owner"):
+            self.holders[event_id] = self.actor
+            self.database.owners[self.actor, event_id] = _text(after, "owner")
+
+    def _note_outcome(self, event_id: str, before: Item, after: Item) -> None:
         was, status = _text(before, "status"), _text(after, "status")
         charged = self.charges[event_id] + any(late.event_id == event_id for late in self._late)
         if was in FINAL_STATES and after != before:
-            self.problems.append(f"{event_id} was {was}, and is changed")
+            self.problems.append(f"O2: {event_id} was {was}, and is changed")
         if "parked_at" in before and after != before:
-            self.problems.append(f"{event_id} was parked, and is changed")
+            self.problems.append(f"O2: {event_id} was parked, and is changed")
         if status == "COMPLETED" and not self.charges[event_id]:
-            self.problems.append(f"{event_id} is COMPLETED, and was never charged")
+            self.problems.append(f"O2: {event_id} is COMPLETED, and was never charged")
         if status == "COMPLETED" and json.loads(_text(after, "result")) != _charged(event_id):
-            self.problems.append(f"{event_id} has another result than the provider's")
+            self.problems.append(f"O2: {event_id} has another result than the provider's")
         if status.startswith("FAILED") and charged:
-            self.problems.append(f"{event_id} is {status}, and is charged or will be")
+            self.problems.append(f"O2: {event_id} is {status}, and is charged or will be")
+
+    def _note_fence(self, event_id: str, before: Item, after: Item) -> None:
+        if _text(before, "status") != "IN_PROGRESS":
+            return
         if _number(after, "attempt") < _number(before, "attempt"):
-            self.problems.append(f"{event_id} goes back to an earlier attempt")
-        owner = _text(before, "owner")
-        is_held = was == "IN_PROGRESS" and _number(before, "lease_until") - 2 * SKEW_MS > self.now_ms
-        if is_held and owner != self.database.owners.get((self.actor, event_id)):
-            self.problems.append(f"{self.actor} changes {event_id}, which another holds")
-        holder = next((each for each in self.processes if each.name == self.holders.get(event_id)), None)
-        is_mortal = self._is_mortal and holder is not None and not holder.is_over
-        if is_mortal and holder is not None and holder.name != self.actor and was == "IN_PROGRESS":
-            lease_until = 0 if "parked_at" in before else _number(before, "lease_until")
-            if lease_until > holder.now_ms:
-                self.problems.append(f"{self.actor} changes {event_id}, which {holder.name} is at")
-        if _text(after, "owner") != owner:
-            self.holders[event_id] = self.actor
-            self.database.owners[self.actor, event_id] = _text(after, "owner")
+            self.problems.append(f"O3: {event_id} goes back to an earlier attempt")
+        lease_until, owner = _number(before, "lease_until"), _text(before, "owner")
+        is_own = owner == self.database.owners.get((self.actor, event_id))
+        if not is_own and lease_until - 2 * SKEW_MS > self.now_ms:
+            self.problems.append(f"O3: {self.actor} changes {event_id}, which another holds")
+        workers = {worker.name: worker for worker in self.processes}
+        actor, holder = workers.get(self.actor), workers.get(self.holders.get(event_id, ""))
+        if is_own and actor is not None and owner == _text(after, "owner") and lease_until <= actor.asked_ms:
+            self.problems.append(f"O3: {self.actor} changes {event_id}, and its lease is over")
+        is_at_it = self._is_mortal and holder is not None and holder is not actor and not holder.is_over
+        if holder is not None and is_at_it and "parked_at" not in before and lease_until > holder.now_ms:
+            self.problems.append(f"O3: {self.actor} changes {event_id}, which {holder.name} is at")
 
     def key(self) -> Any:
         """All that decides what happens from here on, but for the processes."""

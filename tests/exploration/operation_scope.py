@@ -12,7 +12,7 @@ from idempotent_consumer.operation_settings import OperationSettings
 from tests.exploration.operation import CLIENTS, EFFECT_MS, LEASE_MS, SETTLE_MS, OperationWorld, charge, look_up
 from tests.exploration.pipeline import Message
 from tests.exploration.scheduling import Move, Play, Process, alone
-from tests.exploration.search import Choose, bound_of
+from tests.exploration.search import Choose, bound_of, count_of
 from tests.handler.support import LEDGER
 
 # Deliveries of what comes back, until nothing does.
@@ -39,7 +39,7 @@ class OperationScope:
 
     @property
     def bound(self) -> str:
-        return bound_of(f"{len(self.deliveries)} workers", self.most_faults, self.moves, self.schedules)
+        return bound_of(count_of(len(self.deliveries), "worker"), self.most_faults, self.moves, self.schedules)
 
     def play(self, choose: Choose) -> Play:
         honours_keys = self.policy == "provider_key"

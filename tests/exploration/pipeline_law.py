@@ -108,7 +108,7 @@ class Law:
         self.check()
         for (table, key), row in self._world.database.rows.items():
             if table == LEDGER and _text_of(row, "status") == "pending":
-                raise Violation(f"{key} is left pending by the reconciler")
+                raise Violation(f"I2: {key} is left pending by the reconciler")
 
     def _returning(self) -> int:
         """How many messages, or groups of them, may come back for what has befallen the delivery that has ended."""
@@ -168,7 +168,7 @@ class Law:
         self.check()
         for message in self._world.messages:
             if message.id not in self.deleted:
-                raise Violation(f"{message.id} never settles: {self.unsettled(message) or 'it comes back'}")
+                raise Violation(f"I3: {message.id} never settles: {self.unsettled(message) or 'it comes back'}")
         for event in (event for message in self._world.messages for event in self._world.events[message.id]):
             stands = self._world.database.rows.get((BUSINESS, event.row), {})
             is_superseded = "ttl" in self.committed.get(event.id, {}) and _text_of(stands, "event_id") != event.id
@@ -205,7 +205,7 @@ class Law:
                 self.problems.append(f"I1: {event_id} is committed again")
             self.committed.setdefault(event_id, after)
         elif _text_of(before, "status") == "sent" != status:
-            self.problems.append(f"{event_id} was sent, and is {status} again")
+            self.problems.append(f"I1: {event_id} was sent, and is {status} again")
         held = {name for name in ("notification", "pending_shard", "sent_at", "ttl") if name in after}
         if held != ({"notification", "pending_shard"} if status == "pending" else {"sent_at", "ttl"}):
             self.problems.append(f"I4: {event_id} is {status} with {sorted(after)}")

@@ -19,7 +19,7 @@ from tests.exploration.faults import Fault
 from tests.exploration.pipeline import CLIENTS, Known, Message, PipelineWorld
 from tests.exploration.pipeline_law import STOCK
 from tests.exploration.scheduling import Move, Play, Process, alone
-from tests.exploration.search import Choose, bound_of
+from tests.exploration.search import Choose, bound_of, count_of
 from tests.handler.support import BUSINESS, LEDGER
 
 ENVIRONMENT = {
@@ -77,9 +77,9 @@ class PipelineScope:
 
     @property
     def bound(self) -> str:
-        who = f"{len(self.deliveries)} deliveries" if len(self.deliveries) > 1 else "a delivery"
-        who += " and a reconciler" if self.reconcilers else ""
-        return bound_of(who, self.most_faults, self.moves, self.schedules, "deaths" if self.faults else "faults")
+        who = count_of(len(self.deliveries), "delivery", "deliveries")
+        who += f" and {count_of(self.reconcilers, 'reconciler')}" if self.reconcilers else ""
+        return bound_of(who, self.most_faults, self.moves, self.schedules, "death" if self.faults else "fault")
 
     def play(self, choose: Choose) -> Play:
         world = PipelineWorld(

@@ -72,6 +72,8 @@ class Process:
         self.is_over = False
         self.is_dead = False
         self.waiting: tuple[str, Request] | None = None
+        # By its own clock, when it made the call.
+        self.asked_ms = 0
         self.calls = 0
         self._world = world
         self._skew_ms = skew_ms
@@ -147,7 +149,7 @@ class Process:
         """To be called by its own code, in its greenlet."""
         if self.is_dead:
             raise GreenletExit
-        self.waiting = operation, request
+        self.waiting, self.asked_ms = (operation, request), self.now_ms
         assert self._greenlet.parent is not None
         return self._greenlet.parent.switch()
 

@@ -109,6 +109,15 @@ PIPELINE: Sequence[Scope] = (
         environment=VERSIONS,
     ),
     PipelineScope(
+        "superseded twice",
+        "an event with an older version, delivered twice beside the newer one",
+        [order(1, event="a", id="row", total=1), order(2, event="b", id="row", total=2)],
+        [Delivery(ONE), Delivery(ONE), Delivery(["m-2"])],
+        2,
+        environment=VERSIONS,
+        schedules=20_000,
+    ),
+    PipelineScope(
         "expiry",
         "the ledger row expires at any moment",
         [order(1)],
@@ -240,7 +249,7 @@ OPERATION: Sequence[Scope] = (
     ),
     *(
         OperationScope(
-            f"operation, {policy}, time",
+            f"operation, {policy}, leases",
             "the same, as time passes, and with clocks that are off by a minute",
             [PAYMENT],
             [ONE, ONE],
@@ -254,7 +263,7 @@ OPERATION: Sequence[Scope] = (
     ),
     *(
         OperationScope(
-            f"operation, {policy}, clocks",
+            f"operation, {policy}, end of function",
             "the same, as the function's time passes",
             [PAYMENT],
             [ONE, ONE],

@@ -17,9 +17,14 @@ Choose = Callable[[Sequence[Option]], int]
 _WELL = 0.6
 
 
-def bound_of(who: str, most_faults: int, moves: Sequence[str], schedules: int | None, faults: str = "faults") -> str:
+def count_of(number: int, name: str, names: str = "") -> str:
+    """Such as `1 fault` and `2 faults`."""
+    return f"{number:,} {name if number == 1 else names or name + 's'}"
+
+
+def bound_of(who: str, most_faults: int, moves: Sequence[str], schedules: int | None, fault: str = "fault") -> str:
     """A scope's bound in words. who: takes turns."""
-    told = f"{who}, at most {most_faults} {faults}" if most_faults else f"{who}, no faults"
+    told = f"{who}, at most {count_of(most_faults, fault)}" if most_faults else f"{who}, no faults"
     told += "".join(f", {move.replace('_', ' ')}" for move in moves)
     return told + (", by chance" if schedules else ", all")
 
@@ -94,8 +99,8 @@ def draw(scope: Scope, seed: int, schedules: int) -> Explored:
 def parts_of(scope: Scope) -> int:
     """How many options there are for the first choice."""
     first = _Next([])
-    scope.play(first).run()
-    return first.path[0][1]
+    _run(scope, first, Explored(), set())  # what it violates is told once it is played for itself
+    return first.path[0][1] if first.path else 1
 
 
 def _explore(scope: Scope, choosers: Iterable[_Chooser]) -> Explored:

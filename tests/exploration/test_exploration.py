@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -114,6 +116,11 @@ def _no_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Consumer, "_in_turn", lambda _, deliveries, *__: [work for d in deliveries for work in d.undecided])
 
 
+def _no_lease(patch: pytest.MonkeyPatch) -> None:
+    fence = claim._fence
+    patch.setattr(claim, "_fence", lambda held: {**fence(held), "within_lease": False})
+
+
 def _no_fence(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(claim, "_fence", lambda _claim: {"equal": {}, "absent": ["nothing"]})
 
@@ -132,7 +139,8 @@ def _claimed_by_anybody(patch: pytest.MonkeyPatch) -> None:
         (_no_fingerprint, "id reused", "I3: m-2 is deleted, but the ledger holds order-1 with other content (I5)"),
         (_expiring_while_pending, "twice", "I4: order-1 is pending with"),
         (_no_order, "FIFO", "I6: order-3 is committed before m-2 is settled"),
-        (_no_fence, "operation, park, time", "worker 1 changes order-1, which worker 2 is at"),
+        (_no_fence, "operation, park, leases", "O3: worker 1 changes order-1, which worker 2 is at"),
+        (_no_lease, "operation, park, storm", "O3: worker 1 changes order-1, and its lease is over"),
         (_claimed_by_anybody, "workflow, twice, function guard", "the effect ran once too often"),
     ],
     ids=lambda each: each.__name__.strip("_") if callable(each) else "",
@@ -169,12 +177,42 @@ def test_a_schedule_is_replayed_by_the_command(
     assert capsys.readouterr().out.splitlines()[0] == "    1  delivery 2: BatchGetItem"
 
 
+def test_a_choice_that_the_scope_has_not_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["explore", "--scope", "twice", "--replay", "99"])
+    assert command.main() == 2
+    assert "twice has no such schedule." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("plant", [_no_publishing, _no_marking])
+def test_the_command_tells_of_a_fault_that_needs_no_race(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    plant: Callable[[pytest.MonkeyPatch], None],
+) -> None:
+    plant(monkeypatch)
+    monkeypatch.setattr(command, "REPORT", tmp_path / "build" / "explore.json")
+    monkeypatch.setattr("sys.argv", ["explore", "--scope", "no notification"])
+    assert command.main() == 0
+    monkeypatch.setattr("sys.argv", ["explore", "--scope", "twice"])
+    assert command.main() == 1
+    told = capsys.readouterr().out
+    assert "Violated in twice: I" in told
+    assert 'Again: .venv/bin/python -m tests.exploration --scope "twice" --replay ""' in told
+    report = json.loads((tmp_path / "build" / "explore.json").read_text())
+    assert (report["violations"], report["all_scopes"]) == (1, False)
+    assert report["schedules"] < 100
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--scope", "nothing"], "--scope is 'nothing': --list names them"),
+        (["--scope", "fifo"], "--scope is 'fifo', and there is none of that name: --list names them, such as 'FIFO'"),
         (["--replay", "1"], "--replay needs --scope"),
         (["--scope", "twice", "--replay", "one"], "--replay is 'one', not numbers with commas between them"),
+        (["--scope", "twice", "--replay", "-1"], "--replay is '-1', not numbers with commas between them"),
     ],
 )
 def test_odd_arguments_are_refused(

@@ -17,7 +17,7 @@ from idempotent_consumer.time_limit import TimeIsUp
 from tests.exploration.faults import Fault, Request
 from tests.exploration.pipeline_law import Violation
 from tests.exploration.scheduling import Move, Play, Process, alone, stop, this_process
-from tests.exploration.search import Choose, bound_of
+from tests.exploration.search import Choose, bound_of, count_of
 from tests.handler import workflow_model
 from tests.handler.workflow_model import RETENTION_SECONDS, Execution, Message, drained
 
@@ -103,7 +103,7 @@ class WorkflowScope:
     def bound(self) -> str:
         if self.is_fresh:
             return bound_of("2 starters", self.most_faults, self.moves, self.schedules)
-        who = f"{len(self.bodies)} executions" if len(self.bodies) > 1 else "an execution"
+        who = count_of(len(self.bodies), "execution")
         who += " and a starter" if self.redelivered else ""
         return bound_of(who, self.most_faults, self.moves, self.schedules)
 

@@ -88,9 +88,9 @@ def _show(screen: Screen, judgements: Sequence[Judgement], problem: str) -> int:
     for each in missed:
         screen.say(f"[bold red]{each.fault.name}[/]: {escape(each.fault.does)} {escape(each.why)}")
     if missed:
-        screen.say(f"[bold red]{len(missed)} of {len(judgements)} faults are not caught.[/]")
+        screen.say(f"[bold red]Not caught: {len(missed)} of {len(judgements)}.[/]")
         return 1
-    screen.say(f"[bold green]Each of the {len(judgements)} faults is caught.[/]")
+    screen.say(f"[bold green]Caught: {len(judgements)} of {len(judgements)}.[/]")
     return 0
 
 
@@ -99,4 +99,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
+        print("\nStopped. Nothing was judged, and the copies are gone.", file=sys.stderr)
         sys.exit(_INTERRUPTED)

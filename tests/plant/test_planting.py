@@ -93,7 +93,7 @@ def test_a_survivor_and_a_stale_patch_end_with_1_and_are_named(
     said = " ".join(capsys.readouterr().out.split())
     assert f"stale: Trebles. does not apply: {CODE_PATH}: its lines are no longer there" in said
     assert "survivor: Divides by three. survives: all of its tests pass" in said
-    assert "2 of 3 faults are not caught." in said
+    assert "Not caught: 2 of 3." in said
     found = report(checkout)
     assert (found["faults"], found["caught"], found["baseline"]) == (3, 1, "passes")
     assert [(each["name"], each["caught"]) for each in found["results"]] == [
@@ -128,7 +128,7 @@ def test_where_each_fault_is_caught_it_ends_with_0(
     runs = iter([Run(0, passed=["tests/test_numbers.py::test_double"])])
     instead(lambda tests: next(runs, Run(1, {tests[0]: "AssertionError"})))
     assert main(["--only", "caught"], checkout, patches) == 0
-    assert "Each of the 1 faults is caught." in capsys.readouterr().out
+    assert "Caught: 1 of 1." in capsys.readouterr().out
     assert (report(checkout)["faults"], report(checkout)["caught"]) == (1, 1)
 
 
