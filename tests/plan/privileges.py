@@ -13,8 +13,8 @@ INTRODUCTION = """\
 # Privileges
 
 Every right of every role that the modules make, what it is on, and the call that needs it. There are no others:
-`tests/plan/test_iam.py` compares each role, in each variant, with these tables. `.venv/bin/python -m tests.plan.privileges`
-prints this page from what that test reads.
+`tests/plan/test_iam.py` compares each role, in each variant, with these tables.
+`.venv/bin/python -m tests.plan.privileges` prints this page from what that test reads.
 
 The last column tells how it is shown that the right is needed:
 
