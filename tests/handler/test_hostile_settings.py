@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -132,6 +133,16 @@ def test_any_text_in_any_variable_is_accepted_or_refused_by_name(reader: str) ->
     check()
 
 
+@pytest.fixture
+def _usual_depth() -> Iterator[None]:
+    """Python's own limit, as in Lambda: a library of another test has raised it."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("_usual_depth")
 @pytest.mark.parametrize(
     "text", ["(" * 2_000, "!" * 3_000 + "a", "a" + "[]" * 2_000, "a||" * 1_300 + "a", f"`{'[' * 2_000}`"]
 )
@@ -140,6 +151,7 @@ def test_expression_that_is_nested_too_deep_is_refused_by_name(text: str) -> Non
         Settings.from_environment({**PIPELINE, "EVENT_ITEM": text})
 
 
+@pytest.mark.usefixtures("_usual_depth")
 def test_attributes_that_are_nested_too_deep_are_refused_by_name() -> None:
     with pytest.raises(SettingsError, match=r"^NOTIFICATION_ATTRIBUTES is not a JSON object"):
         Settings.from_environment({**PIPELINE, "NOTIFICATION_ATTRIBUTES": "[" * 4_000})
