@@ -194,7 +194,7 @@ PIPELINE: Sequence[Scope] = (
         1,
         schedules=40_000,
     ),
-    PipelineScope("reconciler", "a hasty reconciler beside a delivery", [order(1)], [Delivery(ONE)], 2, reconcilers=1),
+    PipelineScope("reconciler", "a hasty reconciler beside a delivery", [order(1)], [Delivery(ONE)], 1, reconcilers=1),
     PipelineScope("reconcilers", "two of them", [order(1)], [Delivery(ONE)], 2, reconcilers=2, schedules=40_000),
 )
 # Larger ones, of which chance draws some.
