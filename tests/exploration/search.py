@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -146,7 +147,7 @@ def _smaller(choices: Choices) -> Iterator[Choices]:
             yield (*choices[:index], other, *choices[index + 1 :])
 
 
-class _Chooser:
+class _Chooser(ABC):
     """Chooses, and remembers what."""
 
     def __init__(self) -> None:
@@ -157,8 +158,8 @@ class _Chooser:
         self.choices += (choice,)
         return choice
 
-    def _choose(self, options: Sequence[Option]) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _choose(self, options: Sequence[Option]) -> int: ...
 
 
 class _Given(_Chooser):
