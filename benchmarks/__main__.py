@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from local.waiting import NotInTime
 
 BUILD = CHECKOUT / "build"
 PUBLISHED_PLOT = CHECKOUT / "docs" / "benchmark.svg"
+PUBLISHED_TABLES = CHECKOUT / "README.md"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -60,7 +62,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="fewer turns: for a look, too noisy to judge by, so it ends with 0"
     )
-    parser.add_argument("--publish", action="store_true", help="also write docs/benchmark.svg, which the README shows")
+    parser.add_argument("--publish", action="store_true", help="also write the tables and the plot of README.md")
     options = parser.parse_args(arguments)
     if options.publish and (options.only or options.quick):
         parser.error("--publish takes a whole run: leave out --only and --quick")
@@ -83,6 +85,8 @@ def run(options: argparse.Namespace) -> int:
     judgements = judge(results, ships_bytecode=ships_bytecode(OUR_ZIP))
     if not options.only:
         write(results, [BUILD / "bench.svg", *([PUBLISHED_PLOT] if options.publish else [])])
+        if options.publish:
+            PUBLISHED_TABLES.write_text(report.published(PUBLISHED_TABLES.read_text(), results))
     show(results, judgements, screen)
     if not options.only:
         screen.say("[dim]Figures: build/bench.json, build/bench.md, build/bench.svg[/]")
@@ -98,6 +102,7 @@ def measure(bench: Bench, names: Sequence[str]) -> dict[str, Any]:
         keys |= result.keys
         details[name] = result.details
     machine = {
+        "date": date.today().isoformat(),
         "python": bench.runtime.version,
         "cpus": os.cpu_count(),
         "load_1_minute": round(os.getloadavg()[0], 2),

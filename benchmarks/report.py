@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+_PUBLISHED = re.compile(r"(?<=<!-- make bench -->\n).*?(?=<!-- end of make bench -->)", re.DOTALL)
 
 Details = Mapping[str, Mapping[str, Any]]
 
@@ -36,11 +39,17 @@ def markdown(report: Mapping[str, Any]) -> str:
         ]
     lines += [
         "",
-        f"Medians on {machine['cpus']} cores, in the first table of interleaved runs, Python {machine['python']}, "
-        f"boto3 {machine['boto3']}, botocore {machine['botocore']}; ratios are medians of each turn's ratio.",
+        f"`make bench` on {machine['date']}: medians on {machine['cpus']} cores, in the first table of interleaved "
+        f"runs, Python {machine['python']}, boto3 {machine['boto3']}, botocore {machine['botocore']}; ratios are medians "
+        "of each turn's ratio.",
         *_price(report["details"]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def published(page: str, report: Mapping[str, Any]) -> str:
+    """A page with both tables between its marks."""
+    return _PUBLISHED.sub(lambda _: markdown(report), page)
 
 
 def comparison(report: Mapping[str, Any]) -> list[Row]:

@@ -55,6 +55,7 @@ def report() -> dict[str, Any]:
         "machine": {
             "python": "3.13.0",
             "cpus": 2,
+            "date": "2026-11-30",
             "load_1_minute": 0.5,
             "boto3": "1.43.106",
             "botocore": "1.43.106",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.report import comparison, markdown
+from benchmarks.report import comparison, markdown, published
 from tests.benchmarks.support import report
 
 
@@ -33,8 +33,8 @@ def test_the_markdown_holds_both_tables_and_how_they_were_made() -> None:
         "| 1,000 | 4,000 | 700 | +12.0 MB | +1.5 MB |\n"
         "| 10,000 | 4,000 | 700 | +12.0 MB | +1.5 MB |\n"
         "\n"
-        "Medians on 2 cores, in the first table of interleaved runs, Python 3.13.0, boto3 1.43.106, botocore 1.43.106; "
-        "ratios are medians of each turn's ratio.\n"
+        "`make bench` on 2026-11-30: medians on 2 cores, in the first table of interleaved runs, Python 3.13.0, "
+        "boto3 1.43.106, botocore 1.43.106; ratios are medians of each turn's ratio.\n"
         "\n"
         "The peer writes its idempotency record, the row and the notification one after the other, and keeps the "
         "notification nowhere: where a process dies in between, a row is there that nobody hears of, until the message "
@@ -52,3 +52,11 @@ def test_a_run_of_a_part_shows_that_part() -> None:
     assert [(row.what, row.ours, row.peer) for row in comparison(part)] == [
         ("messages drained per second, on the emulator", "800", "200")
     ]
+
+
+def test_the_tables_are_published_between_their_marks() -> None:
+    page = "before\n<!-- make bench -->\nold \\1\n<!-- end of make bench -->\nafter\n"
+
+    assert published(page, report()) == (
+        "before\n<!-- make bench -->\n" + markdown(report()) + "<!-- end of make bench -->\nafter\n"
+    )

@@ -1,0 +1,46 @@
+"""`make emulator`: an AWS emulator to apply root modules of one's own to, until it is interrupted."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+
+from local.emulator import REGION, Emulator
+from local.processes import ServerError, interrupt_on_signals
+from local.terraform import CHECKOUT, TerraformError, cli_environment
+
+LOG = CHECKOUT / "build" / "emulator.log"
+
+
+def main() -> int:
+    interrupt_on_signals()
+    try:
+        provider = cli_environment()["TF_CLI_CONFIG_FILE"]
+        with Emulator(LOG) as emulator:
+            print(_invitation(emulator.endpoint, provider), flush=True)
+            while True:
+                signal.pause()
+    except KeyboardInterrupt:
+        print("\nStopped, and gone with all that it held.", file=sys.stderr)
+        return 0
+    except (TerraformError, ServerError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _invitation(endpoint: str, provider: str) -> str:
+    return f"""\
+An AWS emulator is up at {endpoint}, with IAM enforced. In another terminal:
+
+export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION={REGION}
+export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+export TF_CLI_CONFIG_FILE={shlex.quote(provider)}
+
+Then apply examples/orders, or a root module of your own. A later plan shows changes to alarms: the emulator does not
+read them back whole. Its log: {LOG.relative_to(CHECKOUT)}
+Ctrl-C stops it; nothing is kept."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
