@@ -1,7 +1,7 @@
 """What a million events cost on AWS: the table of the README.
 
-Prices: AWS's of us-east-1, in US dollars, on demand, without free tiers, as published in 2025. Calls and units are those
-of the README's comparison; durations and log sizes are assumed, and small beside the rest.
+Prices: AWS's of us-east-1, in US dollars, on demand, without free tiers, as published in 2025. Calls and units are
+those of the README's comparison; durations and log sizes are assumed, and small beside the rest.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def markdown(report: Mapping[str, Any]) -> str:
     lines += [
         "",
         f"`make bench` on {machine['date']}: medians on {machine['cpus']} cores, in the first table of interleaved "
-        f"runs, Python {machine['python']}, boto3 {machine['boto3']}, botocore {machine['botocore']}; ratios are medians "
-        "of each turn's ratio.",
+        f"runs, Python {machine['python']}, boto3 {machine['boto3']}, botocore {machine['botocore']}; ratios are "
+        "medians of each turn's ratio.",
         *_price(report["details"]),
     ]
     return "\n".join(lines) + "\n"
