@@ -5,6 +5,8 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 # make demo KEEP=1 leaves the emulator running.
 KEEP ?=
+# For some of the checks: make check CHECK_ARGS="tables links"
+CHECK_ARGS ?=
 # For a part of the exploration: make explore EXPLORE_ARGS='--scope "twice"'
 EXPLORE_ARGS ?=
 # For some of the planted faults: make plant PLANT_ARGS="--only lease-not-checked"
@@ -18,13 +20,15 @@ VENV := .venv/bin/python
 READY := .venv/requirements.ok
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint explore plant soak bench import-budget zip clean prerequisites
+.PHONY: help demo test check docs emulator explore plant soak bench import-budget zip clean prerequisites
 
 help:
 	@echo "make demo          run 1,000 messages through the module on this machine, and show what became of them"
 	@echo "make demo KEEP=1   the same, and leave everything up to look around"
 	@echo "make test          all tests"
-	@echo "make lint          ruff, mypy and terraform fmt"
+	@echo "make check         all static checks: Terraform, Python, docs, links, security"
+	@echo "make docs          write again what is generated in the docs"
+	@echo "make emulator      an AWS emulator for root modules of your own, until Ctrl-C"
 	@echo "make explore       play a million schedules of crashes, races and faults, in a quarter of an hour"
 	@echo "make plant         plant faults in a copy of the code, and see that the tests catch each"
 	@echo "make soak          10,000 events through an emulator on which everything fails now and then"
@@ -45,10 +49,14 @@ test: $(READY)
 	@$(VENV) -m pytest -n 3 --dist loadscope --no-loadscope-reorder \
 	  $(if $(PYTEST_ARGS),$(PYTEST_ARGS),--cov --cov-report=term-missing:skip-covered)
 
-lint: $(READY)
-	@.venv/bin/ruff check .
-	@.venv/bin/mypy
-	@terraform fmt -check -recursive
+check: $(READY)
+	@$(VENV) -m checks $(CHECK_ARGS)
+
+docs: $(READY)
+	@$(VENV) -m checks --write
+
+emulator: $(READY)
+	@$(VENV) -m local.playground
 
 explore: $(READY)
 	@$(VENV) -m tests.exploration $(EXPLORE_ARGS)

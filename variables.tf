@@ -40,7 +40,7 @@ variable "business_table_name" {
 
   validation {
     condition     = var.business_table_name != "${var.name}-processed-events"
-    error_message = "business_table_name is ${jsonencode(var.business_table_name)}, which is the name of the ledger table: one transaction cannot use a table for both."
+    error_message = "business_table_name is ${jsonencode(var.business_table_name)}, which is the name of the ledger table: one transaction cannot use a table for both. Give the business table another name."
   }
 }
 
@@ -129,6 +129,6 @@ variable "ttl_window_days" {
 
   validation {
     condition     = var.ttl_window_days >= ceil(var.queue.retention_days + var.queue.dead_letter_retention_days)
-    error_message = "ttl_window_days is ${var.ttl_window_days}, below queue.retention_days (${var.queue.retention_days}) + queue.dead_letter_retention_days (${var.queue.dead_letter_retention_days}): a message could come back after its event was forgotten."
+    error_message = "ttl_window_days is ${var.ttl_window_days}, below queue.retention_days (${var.queue.retention_days}) + queue.dead_letter_retention_days (${var.queue.dead_letter_retention_days}): a message could come back after its event was forgotten. Raise ttl_window_days, or lower one of the two."
   }
 }

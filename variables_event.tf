@@ -32,12 +32,12 @@ variable "event" {
 
   validation {
     condition     = var.event.write_mode != "newer" || var.event.version != null
-    error_message = "event.version is null and event.write_mode is \"newer\": without a version nothing tells which event is newer."
+    error_message = "event.version is null and event.write_mode is \"newer\": without a version nothing tells which event is newer. Name the path of one, or choose insert or upsert."
   }
 
   validation {
     condition     = var.event.write_mode == "newer" || var.event.version == null
-    error_message = "event.version is ${jsonencode(var.event.version)} and event.write_mode is ${jsonencode(var.event.write_mode)}: a version is used with newer only, and would be ignored."
+    error_message = "event.version is ${jsonencode(var.event.version)} and event.write_mode is ${jsonencode(var.event.write_mode)}: a version is used with newer only, and would be ignored. Choose newer, or leave the version out."
   }
 
   validation {
@@ -55,7 +55,7 @@ variable "event" {
 
   validation {
     condition     = var.event.envelope != "s3" || !var.queue.fifo
-    error_message = "event.envelope is \"s3\" and queue.fifo is true: S3 cannot send to a FIFO queue."
+    error_message = "event.envelope is \"s3\" and queue.fifo is true: S3 cannot send to a FIFO queue. Leave queue.fifo false, or let EventBridge send what S3 tells it (event.envelope = \"eventbridge\")."
   }
 }
 

@@ -55,7 +55,7 @@ variable "function" {
 
   validation {
     condition     = alltrue([for key in keys(var.function.environment) : can(regex("^[A-Za-z][A-Za-z0-9_]+$", key)) && !startswith(key, "AWS_LAMBDA_")])
-    error_message = "function.environment has ${join(", ", keys(var.function.environment))}, but a name is a letter, then letters, digits and _, and does not begin with AWS_LAMBDA_, which is Lambda's own."
+    error_message = "function.environment has ${join(", ", [for key in keys(var.function.environment) : jsonencode(key) if !can(regex("^[A-Za-z][A-Za-z0-9_]+$", key)) || startswith(key, "AWS_LAMBDA_")])}, but a name is a letter, then letters, digits and _, and does not begin with AWS_LAMBDA_, which is Lambda's own."
   }
 
   validation {
@@ -130,7 +130,7 @@ variable "function" {
 
   validation {
     condition     = !anytrue([for arn in var.function.table_arns : try(endswith(arn, "-processed-events"), false)])
-    error_message = "function.table_arns is ${jsonencode(var.function.table_arns)}, with a consumer's ledger: a plan that could write there could undo what the ledger promises."
+    error_message = "function.table_arns is ${jsonencode(var.function.table_arns)}, with a consumer's ledger: a plan that could write there could undo what the ledger promises. Leave the ledger out."
   }
 
   validation {

@@ -40,7 +40,7 @@ variable "notification" {
 
   validation {
     condition     = !contains([for name in keys(var.notification.attributes) : lower(name)], "event_id")
-    error_message = "notification.attributes has ${join(", ", keys(var.notification.attributes))}, but event_id is set by the consumer."
+    error_message = "notification.attributes has ${join(", ", [for name in keys(var.notification.attributes) : jsonencode(name) if lower(name) == "event_id"])}, but event_id is set by the consumer: choose another name."
   }
 
   validation {
@@ -49,7 +49,7 @@ variable "notification" {
       can(regex("^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$", name)) && length(name) <= 256 &&
       !startswith(lower(name), "aws.") && !startswith(lower(name), "amazon.")
     ])
-    error_message = "notification.attributes has ${join(", ", keys(var.notification.attributes))}, but a name is 1 to 256 letters, digits, _, - and single dots inside, and does not begin with AWS. or Amazon."
+    error_message = "notification.attributes has ${join(", ", [for name in keys(var.notification.attributes) : jsonencode(name) if !can(regex("^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$", name)) || length(name) > 256 || startswith(lower(name), "aws.") || startswith(lower(name), "amazon.")])}, but a name is 1 to 256 letters, digits, _, - and single dots inside, and does not begin with AWS. or Amazon."
   }
 
   validation {

@@ -48,7 +48,7 @@ variable "reconciler" {
       var.reconciler.threshold_seconds == null ? true :
       var.reconciler.threshold_seconds >= local.visibility_timeout_seconds
     )
-    error_message = "reconciler.threshold_seconds is ${jsonencode(var.reconciler.threshold_seconds)}, below the queue's visibility timeout (${local.visibility_timeout_seconds}): the event of a message that is in work would be announced twice."
+    error_message = "reconciler.threshold_seconds is ${jsonencode(var.reconciler.threshold_seconds)}, below the queue's visibility timeout (${local.visibility_timeout_seconds}): the event of a message that is in work would be announced twice. Raise it, or leave it null."
   }
 
   validation {
@@ -58,6 +58,6 @@ variable "reconciler" {
 
   validation {
     condition     = var.reconciler.interval_minutes < 1 ? true : var.reconciler.timeout_seconds <= var.reconciler.interval_minutes * 60
-    error_message = "reconciler.timeout_seconds is ${var.reconciler.timeout_seconds}, above reconciler.interval_minutes (${var.reconciler.interval_minutes}, in seconds ${var.reconciler.interval_minutes * 60}): two runs would overlap and announce the same events twice."
+    error_message = "reconciler.timeout_seconds is ${var.reconciler.timeout_seconds}, above reconciler.interval_minutes (${var.reconciler.interval_minutes}, in seconds ${var.reconciler.interval_minutes * 60}): two runs would overlap and announce the same events twice. Lower the first, or raise the second."
   }
 }

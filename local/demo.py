@@ -15,18 +15,23 @@ from pathlib import Path
 
 from rich.table import Table
 
-from local.audit import Found, Report, audit
+from local.audit import Found, Report, Row, audit
+from local.call_log import calls_in, recording
 from local.consumer import Consumer, Sending, read
+from local.demo_gather import Seen, meanings, record_of
+from local.demo_page import render
+from local.demo_record import figures
 from local.emulator import Emulator
 from local.processes import ServerError, interrupt_on_signals
 from local.screen import Screen, ticking
 from local.terraform import CHECKOUT, Root, TerraformError, cli_environment
 from local.traffic import Traffic, orders
-from local.watching import announced, reported_outcomes
+from local.watching import Heard, heard, reported_outcomes
 
 RESULT = CHECKOUT / "build" / "demo.json"
 WORK = CHECKOUT / "build" / "demo"
 EXAMPLE = "examples/orders"
+REASONS = CHECKOUT / "docs" / "reasons.md"
 # Short, so that what a killed process leaves unfinished comes back soon. A message that is still in work when it
 # comes back is worked on twice at once, which is harmless here too, but not what the demo shows.
 VARIABLES = {"deletion_protection": False, "function_timeout_seconds": 15, "visibility_timeout_seconds": 15}
@@ -38,11 +43,16 @@ QUIET_SECONDS = 2.0
 
 @dataclass
 class Run:
-    """What one run has seen so far."""
+    """What one run has seen so far. kills, commits: as in `Seen`."""
 
-    notifications: list[tuple[str, str]] = field(default_factory=list)
-    killed: int = 0
+    heard: list[Heard] = field(default_factory=list)
+    kills: list[tuple[int, int]] = field(default_factory=list)
     reported: Counter[str] = field(default_factory=Counter)
+    commits: list[Row] = field(default_factory=list)
+
+    @property
+    def killed(self) -> int:
+        return sum(processes for _, processes in self.kills)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -66,7 +76,9 @@ def demonstrate(keep: bool) -> int:
     traffic = orders()
     shutil.rmtree(WORK, ignore_errors=True)
     RESULT.unlink(missing_ok=True)
-    emulator = Emulator(WORK / "emulator.log", keep=keep)
+    page, calls = RESULT.with_suffix(".html"), WORK / "calls.jsonl"
+    page.unlink(missing_ok=True)
+    emulator = Emulator(WORK / "emulator.log", keep=keep, environment=recording(calls))
     with Screen() as screen, _removed(WORK / "terraform", unless=keep), _stopped_on_error(emulator):
         consumer = _apply(emulator, screen)
         run = _drive(consumer, traffic, screen)
@@ -74,12 +86,21 @@ def demonstrate(keep: bool) -> int:
     report = audit(traffic, found)
     seconds = time.monotonic() - began
     RESULT.parent.mkdir(exist_ok=True)
-    figures = report.as_dict() | {
+    result = report.as_dict() | {
         "killed_processes": run.killed,
         "reported_outcomes": {name: count for name, count in sorted(run.reported.items()) if count},
         "seconds": round(seconds, 1),
     }
-    RESULT.write_text(json.dumps(figures, indent=2) + "\n")
+    RESULT.write_text(json.dumps(result, indent=2) + "\n")
+    seen = Seen(
+        calls=calls_in(calls),
+        kills=run.kills,
+        heard=run.heard,
+        found=found,
+        commits=run.commits,
+        meanings=meanings(REASONS.read_text(encoding="utf-8")),
+    )
+    page.write_text(render(record_of(traffic, seen, report, run.reported, seconds)), encoding="utf-8")
     _show(report, run, seconds, screen)
     if keep:
         _show_way_around(consumer, screen)
@@ -137,10 +158,10 @@ def _await_drained(consumer: Consumer, run: Run, sending: Sending, kills: list[i
         done = max(0, sent - depth.waiting - depth.in_flight)
         if kills and done >= kills[0] and depth.in_flight:
             kills.pop(0)
-            run.killed += consumer.emulator.kill_workers(consumer.function)
-        fresh = [announced(message) for message in subscriber.take(most=100)]
-        run.notifications += fresh
-        show(done, note=f"{depth.in_flight} in work, {len(run.notifications)} announced")
+            run.kills.append((time.time_ns() // 1_000_000, consumer.emulator.kill_workers(consumer.function)))
+        fresh = [heard(message) for message in subscriber.take(most=100)]
+        run.heard += fresh
+        show(done, note=f"{depth.in_flight} in work, {len(run.heard)} announced")
         is_busy = is_sending or fresh or not depth.is_empty or tables.count(consumer.ledger, "pending")
         if is_busy:
             quiet_since = time.monotonic()
@@ -152,7 +173,9 @@ def _await_drained(consumer: Consumer, run: Run, sending: Sending, kills: list[i
 
 def _read(consumer: Consumer, run: Run, screen: Screen) -> Found:
     step = screen.step("Reading tables, change streams and queues", 1)
-    found = read(consumer, run.notifications)
+    run.heard += map(heard, consumer.subscriber.take())
+    found = read(consumer, [(each.event_id, each.body) for each in run.heard])
+    run.commits += [row for row in consumer.tables.changes(consumer.ledger) if row["status"] == "pending"]
     run.reported = reported_outcomes(consumer.emulator, consumer.outputs["log_group_name"])
     step.finish(f"{len(found.business_rows) + len(found.ledger_rows):,} rows")
     return found
@@ -163,31 +186,8 @@ def _show(report: Report, run: Run, seconds: float, screen: Screen) -> None:
     table.add_column("what", style="bold", no_wrap=True)
     table.add_column("number", justify="right")
     table.add_column("meaning", style="dim")
-    dead = "\n".join(f"{count} {reason}" for reason, count in report.dead_lettered.items())
-    rows: list[tuple[str, int | str, str]] = [
-        ("events sent", report.sent, f"messages, {report.duplicates_sent} of them duplicates"),
-        ("unique events", report.unique_events, "different ids that can be processed"),
-        ("business rows", report.business_rows, "one per event"),
-        ("ledger: sent", report.ledger_sent, "events settled"),
-        (
-            "notifications",
-            f"{report.notifications_unique:,} / {report.notifications_total:,}",
-            "unique / total: a copy may come, none may be missing",
-        ),
-        ("resumed", run.reported["Resumed"], "found committed, and announced from the ledger row"),
-        ("killed", run.killed, "processes, in the middle of their work"),
-        (
-            "dead-lettered",
-            f"{report.dead_lettered_unique} / {sum(report.dead_lettered.values())}",
-            f"unique / total: a killed call may leave a second copy\n{dead}",
-        ),
-        ("lost", report.lost, "no row, no notification, or gone without trace"),
-        ("doubled", report.doubled, "written twice or overwritten, by the change streams"),
-        ("seconds", round(seconds), "in all"),
-    ]
-    for what, number, meaning in rows:
-        style = "red" if what in ("lost", "doubled") and number else ""
-        table.add_row(what, f"{number:,}" if isinstance(number, int) else number, meaning, style=style)
+    for figure in figures(report, run.reported, run.killed, seconds):
+        table.add_row(figure.name, figure.value, figure.meaning, style="red" if figure.is_bad else "")
     screen.console.print()
     screen.console.print(table)
     if report.is_clean:
@@ -197,6 +197,7 @@ def _show(report: Report, run: Run, seconds: float, screen: Screen) -> None:
         for problem in report.problems[:20]:
             screen.console.print(f"  {problem}", markup=False, highlight=False)
     screen.say(f"[dim]Figures: {RESULT.relative_to(CHECKOUT)}[/]")
+    screen.say(f"Each delivery and what it changed, as a page: {RESULT.with_suffix('.html').relative_to(CHECKOUT)}")
 
 
 def _show_way_around(consumer: Consumer, screen: Screen) -> None:

@@ -28,6 +28,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 AWS_ACTIONS = {
@@ -264,6 +265,11 @@ def main() -> None:
     keep_null(stepfunctions)
     delete_what_is_gone(stepfunctions)
     hold_connections(Config)
+    if path := os.environ.pop("RECORD_CALLS_TO", ""):
+        from local.call_log import record_calls
+
+        del os.environ["PYTHONPATH"]  # led to it; the functions get nothing from here
+        record_calls(lambda_svc, Path(path))
     lambda_runtime._PYTHON_WORKER_SCRIPT = JSON_LOGS + lambda_runtime._PYTHON_WORKER_SCRIPT
 
     from ministack.app import main as ministack

@@ -147,3 +147,17 @@ def announced(message: dict[str, Any]) -> Notification:
 def attribute(message: dict[str, Any], name: str) -> str:
     """A message attribute as text; empty when the message has none of this name."""
     return str(message.get("MessageAttributes", {}).get(name, {}).get("StringValue", ""))
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A notification in a subscriber's queue. at_ms: when it got there, epoch milliseconds."""
+
+    event_id: str
+    body: str
+    at_ms: int
+
+
+def heard(message: dict[str, Any]) -> Heard:
+    """A subscriber's message, with its time."""
+    return Heard(*announced(message), int(message["Attributes"]["SentTimestamp"]))

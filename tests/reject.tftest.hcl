@@ -80,7 +80,7 @@ run "reject_business_table_name_that_is_an_arn" {
   expect_failures = [var.business_table_name]
 }
 
-# business_table_name is "orders-processed-events", which is the name of the ledger table: one transaction cannot use a table for both.
+# business_table_name is "orders-processed-events", which is the name of the ledger table: one transaction cannot use a table for both. Give the business table another name.
 run "reject_business_table_name_of_the_ledger" {
   command = plan
 
@@ -236,7 +236,7 @@ run "reject_ttl_window_above_ten_years" {
   expect_failures = [var.ttl_window_days]
 }
 
-# ttl_window_days is 17, below queue.retention_days (4) + queue.dead_letter_retention_days (14): a message could come back after its event was forgotten.
+# ttl_window_days is 17, below queue.retention_days (4) + queue.dead_letter_retention_days (14): a message could come back after its event was forgotten. Raise ttl_window_days, or lower one of the two.
 run "reject_ttl_window_below_both_retentions" {
   command = plan
 
@@ -247,7 +247,7 @@ run "reject_ttl_window_below_both_retentions" {
   expect_failures = [var.ttl_window_days]
 }
 
-# ttl_window_days is 27, below queue.retention_days (14) + queue.dead_letter_retention_days (14): a message could come back after its event was forgotten.
+# ttl_window_days is 27, below queue.retention_days (14) + queue.dead_letter_retention_days (14): a message could come back after its event was forgotten. Raise ttl_window_days, or lower one of the two.
 run "reject_ttl_window_below_both_retentions_of_fifo_queues" {
   command = plan
 
@@ -259,7 +259,7 @@ run "reject_ttl_window_below_both_retentions_of_fifo_queues" {
   expect_failures = [var.ttl_window_days]
 }
 
-# ttl_window_days is 18, below queue.retention_days (4.5) + queue.dead_letter_retention_days (14): a message could come back after its event was forgotten.
+# ttl_window_days is 18, below queue.retention_days (4.5) + queue.dead_letter_retention_days (14): a message could come back after its event was forgotten. Raise ttl_window_days, or lower one of the two.
 run "reject_ttl_window_below_a_retention_of_part_of_a_day" {
   command = plan
 
@@ -481,7 +481,7 @@ run "reject_dead_letter_retention_below_a_minute" {
   expect_failures = [var.queue]
 }
 
-# queue.dead_letter_retention_days is 4, not above queue.retention_days (4): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once.
+# queue.dead_letter_retention_days is 4, not above queue.retention_days (4): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once. Raise it, or lower queue.retention_days.
 run "reject_dead_letter_retention_of_the_queue_on_a_standard_queue" {
   command = plan
 
@@ -492,7 +492,7 @@ run "reject_dead_letter_retention_of_the_queue_on_a_standard_queue" {
   expect_failures = [var.queue]
 }
 
-# queue.visibility_timeout_seconds is 30, below function.timeout_seconds (60): a message would come back while it is still being processed.
+# queue.visibility_timeout_seconds is 30, below function.timeout_seconds (60): a message would come back while it is still being processed. Raise it, or leave it null.
 run "reject_visibility_below_the_timeout" {
   command = plan
 
@@ -504,7 +504,7 @@ run "reject_visibility_below_the_timeout" {
   expect_failures = [var.queue]
 }
 
-# queue.visibility_timeout_seconds is 70, below function.timeout_seconds (60) + function.batching_window_seconds (11): a message would come back while its batch is gathered or processed.
+# queue.visibility_timeout_seconds is 70, below function.timeout_seconds (60) + function.batching_window_seconds (11): a message would come back while its batch is gathered or processed. Raise it, or leave it null.
 run "reject_visibility_below_timeout_and_window" {
   command = plan
 
@@ -729,7 +729,7 @@ run "reject_producer_s3_with_a_source_account_of_letters" {
   expect_failures = [var.queue]
 }
 
-# queue.producers has s3.amazonaws.com and queue.fifo is true: S3 cannot send to a FIFO queue.
+# queue.producers has s3.amazonaws.com and queue.fifo is true: S3 cannot send to a FIFO queue. Leave queue.fifo false, or let EventBridge send what S3 tells it (events.amazonaws.com).
 run "reject_fifo_with_s3_as_producer" {
   command = plan
 
@@ -830,7 +830,7 @@ run "reject_environment_that_lambda_sets" {
   expect_failures = [var.function]
 }
 
-# function.environment has AWS_LAMBDA_EXEC_WRAPPER, but a name is a letter, then letters, digits and _, and does not begin with AWS_LAMBDA_, which is Lambda's own.
+# function.environment has "AWS_LAMBDA_EXEC_WRAPPER", but a name is a letter, then letters, digits and _, and does not begin with AWS_LAMBDA_, which is Lambda's own.
 run "reject_environment_that_belongs_to_lambda" {
   command = plan
 
@@ -841,7 +841,7 @@ run "reject_environment_that_belongs_to_lambda" {
   expect_failures = [var.function]
 }
 
-# function.environment has MY-NAME, but a name is a letter, then letters, digits and _, and does not begin with AWS_LAMBDA_, which is Lambda's own.
+# function.environment has "MY-NAME", but a name is a letter, then letters, digits and _, and does not begin with AWS_LAMBDA_, which is Lambda's own.
 run "reject_environment_with_a_dash" {
   command = plan
 
@@ -1105,7 +1105,7 @@ run "reject_table_that_is_null" {
   expect_failures = [var.function]
 }
 
-# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock","arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"], with a consumer's ledger: a plan that could write there could undo what the ledger promises.
+# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/stock","arn:aws:dynamodb:eu-central-1:111122223333:table/orders-processed-events"], with a consumer's ledger: a plan that could write there could undo what the ledger promises. Leave the ledger out.
 run "reject_table_that_is_the_ledger" {
   command = plan
 
@@ -1116,7 +1116,7 @@ run "reject_table_that_is_the_ledger" {
   expect_failures = [var.function]
 }
 
-# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/invoices-processed-events"], with a consumer's ledger: a plan that could write there could undo what the ledger promises.
+# function.table_arns is ["arn:aws:dynamodb:eu-central-1:111122223333:table/invoices-processed-events"], with a consumer's ledger: a plan that could write there could undo what the ledger promises. Leave the ledger out.
 run "reject_table_that_is_another_consumer_s_ledger" {
   command = plan
 
@@ -1261,7 +1261,7 @@ run "reject_reconciler_threshold_above_14_days" {
   expect_failures = [var.reconciler]
 }
 
-# reconciler.threshold_seconds is 179, below the queue's visibility timeout (180): the event of a message that is in work would be announced twice.
+# reconciler.threshold_seconds is 179, below the queue's visibility timeout (180): the event of a message that is in work would be announced twice. Raise it, or leave it null.
 run "reject_reconciler_threshold_below_the_visibility" {
   command = plan
 
@@ -1294,7 +1294,7 @@ run "reject_reconciler_timeout_of_901_seconds" {
   expect_failures = [var.reconciler]
 }
 
-# reconciler.timeout_seconds is 301, above reconciler.interval_minutes (5, in seconds 300): two runs would overlap and announce the same events twice.
+# reconciler.timeout_seconds is 301, above reconciler.interval_minutes (5, in seconds 300): two runs would overlap and announce the same events twice. Lower the first, or raise the second.
 run "reject_reconciler_timeout_above_the_interval" {
   command = plan
 
@@ -1340,7 +1340,7 @@ run "reject_write_mode_unknown" {
   expect_failures = [var.event]
 }
 
-# event.version is null and event.write_mode is "newer": without a version nothing tells which event is newer.
+# event.version is null and event.write_mode is "newer": without a version nothing tells which event is newer. Name the path of one, or choose insert or upsert.
 run "reject_newer_without_a_version" {
   command = plan
 
@@ -1351,7 +1351,7 @@ run "reject_newer_without_a_version" {
   expect_failures = [var.event]
 }
 
-# event.version is "revision" and event.write_mode is "insert": a version is used with newer only, and would be ignored.
+# event.version is "revision" and event.write_mode is "insert": a version is used with newer only, and would be ignored. Choose newer, or leave the version out.
 run "reject_version_without_newer" {
   command = plan
 
@@ -1417,7 +1417,7 @@ run "reject_s3_records_as_rows_with_the_key_id" {
   expect_failures = [var.event]
 }
 
-# event.envelope is "s3" and queue.fifo is true: S3 cannot send to a FIFO queue.
+# event.envelope is "s3" and queue.fifo is true: S3 cannot send to a FIFO queue. Leave queue.fifo false, or let EventBridge send what S3 tells it (event.envelope = "eventbridge").
 run "reject_s3_records_from_a_fifo_queue" {
   command = plan
 
@@ -1475,7 +1475,7 @@ run "reject_attributes_more_than_9" {
   expect_failures = [var.notification]
 }
 
-# notification.attributes has event_id, but event_id is set by the consumer.
+# notification.attributes has "event_id", but event_id is set by the consumer: choose another name.
 run "reject_attribute_event_id" {
   command = plan
 
@@ -1486,7 +1486,7 @@ run "reject_attribute_event_id" {
   expect_failures = [var.notification]
 }
 
-# notification.attributes has AWS.kind, but a name is 1 to 256 letters, digits, _, - and single dots inside, and does not begin with AWS. or Amazon.
+# notification.attributes has "AWS.kind", but a name is 1 to 256 letters, digits, _, - and single dots inside, and does not begin with AWS. or Amazon.
 run "reject_attribute_that_begins_with_aws" {
   command = plan
 
@@ -1497,7 +1497,7 @@ run "reject_attribute_that_begins_with_aws" {
   expect_failures = [var.notification]
 }
 
-# notification.attributes has amazon.kind, but a name is 1 to 256 letters, digits, _, - and single dots inside, and does not begin with AWS. or Amazon.
+# notification.attributes has "amazon.kind", but a name is 1 to 256 letters, digits, _, - and single dots inside, and does not begin with AWS. or Amazon.
 run "reject_attribute_that_begins_with_amazon" {
   command = plan
 
@@ -1508,7 +1508,7 @@ run "reject_attribute_that_begins_with_amazon" {
   expect_failures = [var.notification]
 }
 
-# notification.attributes has a..b, but a name is 1 to 256 letters, digits, _, - and single dots inside, and does not begin with AWS. or Amazon.
+# notification.attributes has "a..b", but a name is 1 to 256 letters, digits, _, - and single dots inside, and does not begin with AWS. or Amazon.
 run "reject_attribute_with_two_dots" {
   command = plan
 

@@ -168,7 +168,7 @@ run "reject_function_timeout_one_second_too_short" {
   expect_failures = [var.batch_size]
 }
 
-# operation.lease_ms is 179999, below (function.timeout_seconds + 120) x 1000 (180000): with clocks that differ by a minute each, a second worker could begin while the first is still at work.
+# operation.lease_ms is 179999, below (function.timeout_seconds + 120) x 1000 (180000): with clocks that differ by a minute each, a second worker could begin while the first is still at work. Raise it, or leave it null.
 run "reject_lease_below_the_functions_life" {
   command = plan
 
@@ -183,7 +183,7 @@ run "reject_lease_below_the_functions_life" {
   expect_failures = [var.operation]
 }
 
-# operation.lease_ms is 300000, below (function.timeout_seconds + 120) x 1000 (420000): with clocks that differ by a minute each, a second worker could begin while the first is still at work.
+# operation.lease_ms is 300000, below (function.timeout_seconds + 120) x 1000 (420000): with clocks that differ by a minute each, a second worker could begin while the first is still at work. Raise it, or leave it null.
 run "reject_lease_of_a_longer_function_below_its_life" {
   command = plan
 
@@ -488,7 +488,7 @@ run "reject_provider_key_beside_a_field_of_that_name" {
   expect_failures = [var.operation]
 }
 
-# operation.retry_seconds is 60, not below operation.max_age_seconds (60), and operation.max_attempts is 2: a second attempt would always be too late.
+# operation.retry_seconds is 60, not below operation.max_age_seconds (60), and operation.max_attempts is 2: a second attempt would always be too late. Lower operation.retry_seconds, raise operation.max_age_seconds, or set operation.max_attempts to 1.
 run "reject_retry_when_it_is_too_late" {
   command = plan
 
@@ -503,7 +503,7 @@ run "reject_retry_when_it_is_too_late" {
   expect_failures = [var.operation]
 }
 
-# operation.max_age_seconds is 180, but with operation.uncertain "provider_key" must be above operation.lease_ms (in seconds 180): an uncertain attempt is repeated when its lease is over, and would always be too late.
+# operation.max_age_seconds is 180, but with operation.uncertain "provider_key" must be above operation.lease_ms (in seconds 180): an uncertain attempt is repeated when its lease is over, and would always be too late. Raise operation.max_age_seconds, or choose park.
 run "reject_provider_key_that_is_too_old_when_the_lease_ends" {
   command = plan
 
@@ -518,7 +518,7 @@ run "reject_provider_key_that_is_too_old_when_the_lease_ends" {
   expect_failures = [var.operation]
 }
 
-# operation.max_age_seconds is 200, but with operation.uncertain "provider_key" must be above operation.lease_ms (in seconds 200.001): an uncertain attempt is repeated when its lease is over, and would always be too late.
+# operation.max_age_seconds is 200, but with operation.uncertain "provider_key" must be above operation.lease_ms (in seconds 200.001): an uncertain attempt is repeated when its lease is over, and would always be too late. Raise operation.max_age_seconds, or choose park.
 run "reject_provider_key_that_is_too_old_when_its_own_lease_ends" {
   command = plan
 
@@ -533,7 +533,7 @@ run "reject_provider_key_that_is_too_old_when_its_own_lease_ends" {
   expect_failures = [var.operation]
 }
 
-# operation.max_age_seconds is 310, but with operation.uncertain "reconcile" must be above operation.lease_ms (in seconds 180) + operation.settle_seconds (130): the provider is asked no earlier, and another attempt would always be too late.
+# operation.max_age_seconds is 310, but with operation.uncertain "reconcile" must be above operation.lease_ms (in seconds 180) + operation.settle_seconds (130): the provider is asked no earlier, and another attempt would always be too late. Raise operation.max_age_seconds, or lower one of the two.
 run "reject_reconcile_that_is_too_old_when_it_asks" {
   command = plan
 
@@ -553,7 +553,7 @@ run "reject_reconcile_that_is_too_old_when_it_asks" {
   expect_failures = [var.operation]
 }
 
-# operation.max_age_seconds is 82800, but with operation.uncertain "reconcile" must be above operation.lease_ms (in seconds 180) + operation.settle_seconds (100000): the provider is asked no earlier, and another attempt would always be too late.
+# operation.max_age_seconds is 82800, but with operation.uncertain "reconcile" must be above operation.lease_ms (in seconds 180) + operation.settle_seconds (100000): the provider is asked no earlier, and another attempt would always be too late. Raise operation.max_age_seconds, or lower one of the two.
 run "reject_settling_of_an_own_effect_that_is_too_old" {
   command = plan
 
@@ -572,7 +572,7 @@ run "reject_settling_of_an_own_effect_that_is_too_old" {
 
 # --- The queue.
 
-# queue.max_receive_count is 5, not above operation.max_attempts (5): SQS would move a message to the dead-letter queue before its last attempt.
+# queue.max_receive_count is 5, not above operation.max_attempts (5): SQS would move a message to the dead-letter queue before its last attempt. Raise it, or leave it null.
 run "reject_fewer_receives_than_attempts" {
   command = plan
 
@@ -636,7 +636,7 @@ run "reject_receives_that_outlast_the_retention_by_the_lease" {
   expect_failures = [var.queue]
 }
 
-# queue.retention_days is 4 (345600 seconds), but with operation.uncertain "reconcile" must be at least 2 x (operation.lease_ms (in seconds 180) + operation.settle_seconds (172621)): a message has its last receive well before it expires, and the provider must be asked before that.
+# queue.retention_days is 4 (345600 seconds), but with operation.uncertain "reconcile" must be at least 2 x (operation.lease_ms (in seconds 180) + operation.settle_seconds (172621)): a message has its last receive well before it expires, and the provider must be asked before that. Raise queue.retention_days, or lower one of the two.
 run "reject_settling_that_outlasts_half_of_the_retention" {
   command = plan
 

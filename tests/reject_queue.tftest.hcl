@@ -99,7 +99,7 @@ run "reject_queue_with_a_visibility_above_12_hours" {
   expect_failures = [var.visibility_timeout_seconds]
 }
 
-# dead_letter_retention_days is 4, not above retention_days (4): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once.
+# dead_letter_retention_days is 4, not above retention_days (4): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once. Raise it, or lower retention_days.
 run "reject_queue_with_a_dead_letter_retention_not_above_its_own" {
   command = plan
 
@@ -204,7 +204,7 @@ run "reject_queue_for_a_topic_with_a_source_account" {
   expect_failures = [var.producers]
 }
 
-# producers has s3.amazonaws.com and fifo is true: S3 cannot send to a FIFO queue.
+# producers has s3.amazonaws.com and fifo is true: S3 cannot send to a FIFO queue. Leave fifo false, or let EventBridge send what S3 tells it (events.amazonaws.com).
 run "reject_fifo_queue_for_a_bucket" {
   command = plan
 

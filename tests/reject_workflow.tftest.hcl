@@ -949,7 +949,7 @@ run "reject_retention_of_over_ten_years" {
   expect_failures = [var.retention_seconds]
 }
 
-# retention_seconds is 0, below queue.retention_days (4) + queue.dead_letter_retention_days (14), in seconds 1555200: a message could come back after its key was forgotten, and its effect would be repeated.
+# retention_seconds is 0, below queue.retention_days (4) + queue.dead_letter_retention_days (14), in seconds 1555200: a message could come back after its key was forgotten, and its effect would be repeated. Raise retention_seconds, or lower one of the two.
 run "reject_retention_of_no_time" {
   command = plan
 
@@ -964,7 +964,7 @@ run "reject_retention_of_no_time" {
   expect_failures = [var.retention_seconds]
 }
 
-# retention_seconds is 86400, below queue.retention_days (4) + queue.dead_letter_retention_days (14), in seconds 1555200: a message could come back after its key was forgotten, and its effect would be repeated.
+# retention_seconds is 86400, below queue.retention_days (4) + queue.dead_letter_retention_days (14), in seconds 1555200: a message could come back after its key was forgotten, and its effect would be repeated. Raise retention_seconds, or lower one of the two.
 run "reject_retention_of_a_day" {
   command = plan
 
@@ -979,7 +979,7 @@ run "reject_retention_of_a_day" {
   expect_failures = [var.retention_seconds]
 }
 
-# retention_seconds is 1728863, below queue.retention_days (6.01) + queue.dead_letter_retention_days (14), in seconds 1728864: a message could come back after its key was forgotten, and its effect would be repeated.
+# retention_seconds is 1728863, below queue.retention_days (6.01) + queue.dead_letter_retention_days (14), in seconds 1728864: a message could come back after its key was forgotten, and its effect would be repeated. Raise retention_seconds, or lower one of the two.
 run "reject_retention_below_both_queues" {
   command = plan
 
@@ -995,7 +995,7 @@ run "reject_retention_below_both_queues" {
   expect_failures = [var.retention_seconds]
 }
 
-# retention_seconds is 2000000, not above effect.timeout_seconds (2000000): the key could be forgotten while its effect still runs.
+# retention_seconds is 2000000, not above effect.timeout_seconds (2000000): the key could be forgotten while its effect still runs. Raise retention_seconds, or lower effect.timeout_seconds.
 run "reject_retention_of_the_effects_time" {
   command = plan
 
@@ -1011,7 +1011,7 @@ run "reject_retention_of_the_effects_time" {
   expect_failures = [var.retention_seconds]
 }
 
-# retention_seconds is 1555200, not above effect.timeout_seconds (1555200): the key could be forgotten while its effect still runs.
+# retention_seconds is 1555200, not above effect.timeout_seconds (1555200): the key could be forgotten while its effect still runs. Raise retention_seconds, or lower effect.timeout_seconds.
 run "reject_default_retention_of_the_effects_time" {
   command = plan
 

@@ -1,9 +1,11 @@
-"""The one clock of the command line."""
+"""The one clock of the command line, and the time that a command may take."""
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+
+from idempotent_consumer.calls import Budget
 
 _LAST_MS = 253_402_300_799_000
 
@@ -20,3 +22,22 @@ def moment(ms: int) -> str:
 
 def moment_or_none(ms: int | None) -> str | None:
     return None if ms is None else moment(ms)
+
+
+def monotonic() -> float:
+    """Seconds since some moment, whatever happens to the machine's clock."""
+    return time.monotonic()
+
+
+def sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+class _NoDeadline:
+    def get_remaining_time_in_millis(self) -> int:
+        return 10**9
+
+
+def endless() -> Budget:
+    """What an invocation has so much of, an operator's command does not run out of."""
+    return Budget(_NoDeadline())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 
 import click
 
-from idempotent_consumer_cli.consumer import find_consumer
+from idempotent_consumer_cli.consumer.discovery import find_consumer
 from idempotent_consumer_cli.errors import explain
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.words import SECONDS
 
 INTERRUPTED = 130
+_DURATION = re.compile(r"(\d{1,20})([smhd])")
 
 _OPTIONS = (
     click.option("--name", help="The consumer's name, as the module's variable `name` has it."),
@@ -73,3 +76,23 @@ def operator_command(function: Command) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """An option's value such as 90s, 15m, 2h, 3d or 1h30m; gives whole seconds. A bare number is seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value).strip().lower()
+        if re.fullmatch("[0-9]{1,20}", text):
+            return int(text)
+        parts = _DURATION.findall(text)
+        if not parts or "".join(number + unit for number, unit in parts) != text:
+            self.fail(f"{value!r} is no duration: write 90s, 15m, 2h or 3d", param, ctx)
+        return sum(int(number) * SECONDS[unit] for number, unit in parts)
+
+
+DURATION = Duration()

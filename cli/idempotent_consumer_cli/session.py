@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +10,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
+from idempotent_consumer.calls import CALL_ERRORS
 from idempotent_consumer_cli.errors import CommandError
 
 # Threads of `verify`, and some to spare.
@@ -70,3 +72,14 @@ class Session:
     @cached_property
     def sqs(self) -> Any:
         return self.client("sqs")
+
+
+def caller(session: Session) -> str:
+    """As AWS knows who it is, else as this machine does. Raises CommandError where neither tells."""
+    try:
+        return str(session.sts.get_caller_identity()["Arn"])
+    except (*CALL_ERRORS, KeyError):
+        try:
+            return getpass.getuser()
+        except (ImportError, KeyError, OSError):
+            raise CommandError("who decides? Neither AWS nor this machine tells: give --by") from None

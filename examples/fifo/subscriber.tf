@@ -4,6 +4,7 @@ resource "aws_sqs_queue" "subscriber" {
   fifo_queue                = true
   message_retention_seconds = 14 * 86400
   name                      = "accounts-subscriber.fifo"
+  sqs_managed_sse_enabled   = true
 }
 
 data "aws_iam_policy_document" "subscriber" {

@@ -2,6 +2,7 @@
 resource "aws_sqs_queue" "subscriber" {
   message_retention_seconds = 14 * 86400
   name                      = "orders-subscriber"
+  sqs_managed_sse_enabled   = true
 }
 
 data "aws_iam_policy_document" "subscriber" {

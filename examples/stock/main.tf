@@ -29,6 +29,8 @@ module "stock" {
 
 # What is free of each article.
 resource "aws_dynamodb_table" "stock" {
+  # checkov:skip=CKV_AWS_119:An example: DynamoDB's own key encrypts it.
+
   billing_mode                = "PAY_PER_REQUEST"
   deletion_protection_enabled = var.deletion_protection
   hash_key                    = "sku"

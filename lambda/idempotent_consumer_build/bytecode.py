@@ -23,9 +23,9 @@ from idempotent_consumer_build.problem import CannotBuild
 # The function's default runtime, and that of the zip that ships with the module.
 RUNTIME_PYTHON = "3.13"
 
-# Its bytecode goes without docstrings and without the annotations of its functions, which nobody reads there; other
-# packages may use theirs.
-LIBRARY = "idempotent_consumer/"
+# The bytecode of the library and of the X-Ray SDK goes without docstrings, assertions and the annotations of functions,
+# which nobody reads there; other packages may use theirs.
+BARE = ("idempotent_consumer/", "aws_xray_sdk/")
 # What patches other libraries, is for asyncio, or for EC2, ECS and Elastic Beanstalk: the functions import none of it.
 NOT_IMPORTED = (
     "aws_xray_sdk/core/async_context",
@@ -47,7 +47,7 @@ print(platform.python_implementation() + getattr(sys, "abiflags", ""), platform.
 """
 _COMPILE = """
 import ast, importlib.util, json, marshal, py_compile, sys
-folder, task_root, library = sys.argv[1:]
+folder, task_root, *bare = sys.argv[1:]
 failed = {}
 
 def compile_bare(name):
@@ -66,7 +66,7 @@ def compile_bare(name):
 
 for name in sys.stdin.read().splitlines():
     try:
-        if name.startswith(library):
+        if name.startswith(tuple(bare)):
             compile_bare(name)
             continue
         py_compile.compile(
@@ -181,7 +181,7 @@ def run_compiler(python: Python, folder: str, names: Iterable[str]) -> dict[str,
     Neither the user's settings nor the machine's locale play a part. The compiler must not have loaded what it
     compiles: which strings it marks as interned depends on what it holds.
     """
-    command = [python.path, "-I", "-S", "-X", "utf8", "-W", "ignore", "-c", _COMPILE, folder, TASK_ROOT, LIBRARY]
+    command = [python.path, "-I", "-S", "-X", "utf8", "-W", "ignore", "-c", _COMPILE, folder, TASK_ROOT, *BARE]
     listed = "\n".join(names).encode()
     try:
         done = subprocess.run(command, input=listed, capture_output=True, timeout=COMPILE_SECONDS, check=False)

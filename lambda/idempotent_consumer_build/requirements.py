@@ -57,7 +57,9 @@ def read_pins(path: Path, target: Target) -> list[Pin]:
             continue
         before = pins.get(pin.name, pin)
         if before.version != pin.version:
-            raise CannotBuild(f"{shown(path)} pins {pin.name} twice, at {before.version} and at {pin.version}")
+            raise CannotBuild(
+                f"{shown(path)} pins {pin.name} twice, at {before.version} and at {pin.version}: keep one"
+            )
         pins[pin.name] = Pin(pin.name, pin.version, before.hashes | pin.hashes, before.extras | pin.extras)
     return [pins[name] for name in sorted(pins)]
 

@@ -74,7 +74,7 @@ def user_files(folder: Path, left_out: Collection[Path]) -> dict[str, bytes]:
             )
     if not any(name.endswith(".py") for name in files):
         what = "no Python file" if files else "nothing to bundle (hidden files do not count)"
-        raise CannotBuild(f"{shown(folder)} holds {what}")
+        raise CannotBuild(f"{shown(folder)} holds {what}: give the folder that the handler's module lies in")
     return files
 
 
@@ -105,7 +105,7 @@ def walk(folder: Path, root: Path) -> Iterator[tuple[str, Path]]:
             refuse_secret(name, shown(root))
             yield name, path
         else:
-            raise CannotBuild(f"{name} in {shown(root)} is neither a file nor a folder")
+            raise CannotBuild(f"{name} in {shown(root)} is neither a file nor a folder: move it out of the folder")
 
 
 def refuse_odd_name(name: str, place: str) -> None:

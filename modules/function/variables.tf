@@ -10,18 +10,18 @@ variable "function" {
 
   type = object({
     architecture            = string
-    batching_window_seconds = number
-    enabled                 = bool
-    handler                 = string
-    layers                  = list(string)
-    maximum_concurrency     = number
+    batching_window_seconds = optional(number)
+    enabled                 = optional(bool, true)
+    handler                 = optional(string)
+    layers                  = optional(list(string), [])
+    maximum_concurrency     = optional(number)
     memory_mb               = number
-    package                 = string
+    package                 = optional(string)
     permissions_boundary    = string
-    policy_documents        = list(string)
-    reserved_concurrency    = number
+    policy_documents        = optional(list(string), [])
+    reserved_concurrency    = optional(number)
     runtime                 = string
-    snap_start              = bool
+    snap_start              = optional(bool, false)
     timeout_seconds         = number
     vpc                     = object({ security_group_ids = list(string), subnet_ids = list(string) })
   })

@@ -110,6 +110,6 @@ variable "ttl_window_days" {
 
   validation {
     condition     = var.ttl_window_days >= ceil(var.queue.retention_days + var.queue.dead_letter_retention_days)
-    error_message = "ttl_window_days is ${var.ttl_window_days}, below queue.retention_days (${var.queue.retention_days}) + queue.dead_letter_retention_days (${var.queue.dead_letter_retention_days}): a message could come back after its event was forgotten."
+    error_message = "ttl_window_days is ${var.ttl_window_days}, below queue.retention_days (${var.queue.retention_days}) + queue.dead_letter_retention_days (${var.queue.dead_letter_retention_days}): a message could come back after its event was forgotten. Raise ttl_window_days, or lower one of the two."
   }
 }

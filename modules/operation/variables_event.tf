@@ -29,6 +29,6 @@ variable "event" {
 
   validation {
     condition     = var.event.envelope != "s3" || !var.queue.fifo
-    error_message = "event.envelope is \"s3\" and queue.fifo is true: S3 cannot send to a FIFO queue."
+    error_message = "event.envelope is \"s3\" and queue.fifo is true: S3 cannot send to a FIFO queue. Leave queue.fifo false, or let EventBridge send what S3 tells it (event.envelope = \"eventbridge\")."
   }
 }

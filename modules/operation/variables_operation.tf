@@ -33,7 +33,7 @@ variable "operation" {
 
   validation {
     condition     = var.operation.lease_ms == null ? true : var.operation.lease_ms >= (var.function.timeout_seconds + 120) * 1000
-    error_message = "operation.lease_ms is ${jsonencode(var.operation.lease_ms)}, below (function.timeout_seconds + 120) x 1000 (${(var.function.timeout_seconds + 120) * 1000}): with clocks that differ by a minute each, a second worker could begin while the first is still at work."
+    error_message = "operation.lease_ms is ${jsonencode(var.operation.lease_ms)}, below (function.timeout_seconds + 120) x 1000 (${(var.function.timeout_seconds + 120) * 1000}): with clocks that differ by a minute each, a second worker could begin while the first is still at work. Raise it, or leave it null."
   }
 
   validation {
@@ -63,18 +63,18 @@ variable "operation" {
 
   validation {
     condition     = var.operation.max_attempts <= 1 || var.operation.retry_seconds < var.operation.max_age_seconds
-    error_message = "operation.retry_seconds is ${var.operation.retry_seconds}, not below operation.max_age_seconds (${var.operation.max_age_seconds}), and operation.max_attempts is ${var.operation.max_attempts}: a second attempt would always be too late."
+    error_message = "operation.retry_seconds is ${var.operation.retry_seconds}, not below operation.max_age_seconds (${var.operation.max_age_seconds}), and operation.max_attempts is ${var.operation.max_attempts}: a second attempt would always be too late. Lower operation.retry_seconds, raise operation.max_age_seconds, or set operation.max_attempts to 1."
   }
 
   # Written out, because a validation of var.operation cannot refer to what is built from it.
   validation {
     condition     = var.operation.uncertain != "provider_key" || coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) < var.operation.max_age_seconds * 1000
-    error_message = "operation.max_age_seconds is ${var.operation.max_age_seconds}, but with operation.uncertain \"provider_key\" must be above operation.lease_ms (in seconds ${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000}): an uncertain attempt is repeated when its lease is over, and would always be too late."
+    error_message = "operation.max_age_seconds is ${var.operation.max_age_seconds}, but with operation.uncertain \"provider_key\" must be above operation.lease_ms (in seconds ${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000}): an uncertain attempt is repeated when its lease is over, and would always be too late. Raise operation.max_age_seconds, or choose park."
   }
 
   validation {
     condition     = var.operation.uncertain != "reconcile" || coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000 + coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120) < var.operation.max_age_seconds
-    error_message = "operation.max_age_seconds is ${var.operation.max_age_seconds}, but with operation.uncertain \"reconcile\" must be above operation.lease_ms (in seconds ${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000}) + operation.settle_seconds (${coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120)}): the provider is asked no earlier, and another attempt would always be too late."
+    error_message = "operation.max_age_seconds is ${var.operation.max_age_seconds}, but with operation.uncertain \"reconcile\" must be above operation.lease_ms (in seconds ${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000}) + operation.settle_seconds (${coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120)}): the provider is asked no earlier, and another attempt would always be too late. Raise operation.max_age_seconds, or lower one of the two."
   }
 
   validation {

@@ -47,7 +47,7 @@ variable "queue" {
 
   validation {
     condition     = var.queue.fifo || var.queue.dead_letter_retention_days > var.queue.retention_days
-    error_message = "queue.dead_letter_retention_days is ${var.queue.dead_letter_retention_days}, not above queue.retention_days (${var.queue.retention_days}): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once."
+    error_message = "queue.dead_letter_retention_days is ${var.queue.dead_letter_retention_days}, not above queue.retention_days (${var.queue.retention_days}): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once. Raise it, or lower queue.retention_days."
   }
 
   validation {
@@ -71,7 +71,7 @@ variable "queue" {
       var.queue.visibility_timeout_seconds == null ? true :
       var.queue.visibility_timeout_seconds >= var.function.timeout_seconds
     )
-    error_message = "queue.visibility_timeout_seconds is ${jsonencode(var.queue.visibility_timeout_seconds)}, below function.timeout_seconds (${var.function.timeout_seconds}): a message would come back while it is still being processed."
+    error_message = "queue.visibility_timeout_seconds is ${jsonencode(var.queue.visibility_timeout_seconds)}, below function.timeout_seconds (${var.function.timeout_seconds}): a message would come back while it is still being processed. Raise it, or leave it null."
   }
 
   validation {
@@ -80,13 +80,13 @@ variable "queue" {
       var.queue.visibility_timeout_seconds < var.function.timeout_seconds ? true :
       var.queue.visibility_timeout_seconds >= var.function.timeout_seconds + coalesce(var.function.batching_window_seconds, 0)
     )
-    error_message = "queue.visibility_timeout_seconds is ${jsonencode(var.queue.visibility_timeout_seconds)}, below function.timeout_seconds (${var.function.timeout_seconds}) + function.batching_window_seconds (${jsonencode(var.function.batching_window_seconds)}): a message would come back while its batch is gathered or processed."
+    error_message = "queue.visibility_timeout_seconds is ${jsonencode(var.queue.visibility_timeout_seconds)}, below function.timeout_seconds (${var.function.timeout_seconds}) + function.batching_window_seconds (${jsonencode(var.function.batching_window_seconds)}): a message would come back while its batch is gathered or processed. Raise it, or leave it null."
   }
 
   # The attempt that fails for the last time is judged when its message comes back.
   validation {
     condition     = try(var.queue.max_receive_count < 3 || var.queue.max_receive_count > var.operation.max_attempts, true)
-    error_message = "queue.max_receive_count is ${jsonencode(var.queue.max_receive_count)}, not above operation.max_attempts (${var.operation.max_attempts}): SQS would move a message to the dead-letter queue before its last attempt."
+    error_message = "queue.max_receive_count is ${jsonencode(var.queue.max_receive_count)}, not above operation.max_attempts (${var.operation.max_attempts}): SQS would move a message to the dead-letter queue before its last attempt. Raise it, or leave it null."
   }
 
   # Written out, because a validation of var.queue cannot refer to what is built from it.
@@ -104,7 +104,7 @@ variable "queue" {
 
   validation {
     condition     = var.operation.uncertain != "reconcile" || 2 * (coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000 + coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120)) <= floor(var.queue.retention_days * 86400 + 0.5)
-    error_message = "queue.retention_days is ${var.queue.retention_days} (${floor(var.queue.retention_days * 86400 + 0.5)} seconds), but with operation.uncertain \"reconcile\" must be at least 2 x (operation.lease_ms (in seconds ${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000}) + operation.settle_seconds (${coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120)})): a message has its last receive well before it expires, and the provider must be asked before that."
+    error_message = "queue.retention_days is ${var.queue.retention_days} (${floor(var.queue.retention_days * 86400 + 0.5)} seconds), but with operation.uncertain \"reconcile\" must be at least 2 x (operation.lease_ms (in seconds ${coalesce(var.operation.lease_ms, (var.function.timeout_seconds + 120) * 1000) / 1000}) + operation.settle_seconds (${coalesce(var.operation.settle_seconds, var.operation.effect_timeout_seconds + 120)})): a message has its last receive well before it expires, and the provider must be asked before that. Raise queue.retention_days, or lower one of the two."
   }
 
   # Even 0 is refused by AWS: the window has to be left out.
@@ -139,7 +139,7 @@ variable "queue" {
 
   validation {
     condition     = !var.queue.fifo || alltrue([for p in var.queue.producers : p.service != "s3.amazonaws.com"])
-    error_message = "queue.producers has s3.amazonaws.com and queue.fifo is true: S3 cannot send to a FIFO queue."
+    error_message = "queue.producers has s3.amazonaws.com and queue.fifo is true: S3 cannot send to a FIFO queue. Leave queue.fifo false, or let EventBridge send what S3 tells it (events.amazonaws.com)."
   }
 
   validation {

@@ -11,7 +11,7 @@ variable "dead_letter_retention_days" {
 
   validation {
     condition     = var.fifo || var.dead_letter_retention_days > var.retention_days
-    error_message = "dead_letter_retention_days is ${var.dead_letter_retention_days}, not above retention_days (${var.retention_days}): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once."
+    error_message = "dead_letter_retention_days is ${var.dead_letter_retention_days}, not above retention_days (${var.retention_days}): a standard queue counts from the first send in the dead-letter queue too, so a late failure would be lost at once. Raise it, or lower retention_days."
   }
 }
 
@@ -98,7 +98,7 @@ variable "producers" {
 
   validation {
     condition     = !var.fifo || alltrue([for p in var.producers : p.service != "s3.amazonaws.com"])
-    error_message = "producers has s3.amazonaws.com and fifo is true: S3 cannot send to a FIFO queue."
+    error_message = "producers has s3.amazonaws.com and fifo is true: S3 cannot send to a FIFO queue. Leave fifo false, or let EventBridge send what S3 tells it (events.amazonaws.com)."
   }
 
   validation {

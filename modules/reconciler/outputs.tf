@@ -1,4 +1,4 @@
 output "function_name" {
   description = "Name of the reconciler's function."
-  value       = aws_lambda_function.reconciler.function_name
+  value       = module.function.function_name
 }

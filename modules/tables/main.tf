@@ -6,6 +6,8 @@ locals {
 
 # One row for each event that was ever committed. Without it, everything still in a queue is processed again.
 resource "aws_dynamodb_table" "ledger" {
+  # checkov:skip=CKV_AWS_119:Without kms_key_arn DynamoDB's own key encrypts it.
+
   billing_mode                = "PAY_PER_REQUEST"
   deletion_protection_enabled = var.deletion_protection
   hash_key                    = "event_id"
@@ -55,6 +57,8 @@ resource "aws_dynamodb_table" "ledger" {
 }
 
 resource "aws_dynamodb_table" "business" {
+  # checkov:skip=CKV_AWS_119:Without kms_key_arn DynamoDB's own key encrypts it.
+
   count = local.created_tables
 
   billing_mode                = "PAY_PER_REQUEST"

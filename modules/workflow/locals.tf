@@ -22,15 +22,7 @@ locals {
     )
   )
 
-  starter_function = merge(var.function, { handler = null, layers = [], package = null, policy_documents = [], snap_start = false })
-
-  guard_function = merge(local.starter_function, {
-    batching_window_seconds = null
-    maximum_concurrency     = null
-    memory_mb               = var.guard_function.memory_mb
-    reserved_concurrency    = null
-    timeout_seconds         = var.guard_function.timeout_seconds
-  })
+  guard_function = merge(var.function, var.guard_function, { reserved_concurrency = null })
 
   guard_settings = {
     CONSUMER_NAME     = var.name

@@ -60,7 +60,7 @@ variable "retention_seconds" {
 
   validation {
     condition     = var.retention_seconds == null ? true : var.retention_seconds >= ceil((var.queue.retention_days + var.queue.dead_letter_retention_days) * 86400)
-    error_message = "retention_seconds is ${jsonencode(var.retention_seconds)}, below queue.retention_days (${var.queue.retention_days}) + queue.dead_letter_retention_days (${var.queue.dead_letter_retention_days}), in seconds ${ceil((var.queue.retention_days + var.queue.dead_letter_retention_days) * 86400)}: a message could come back after its key was forgotten, and its effect would be repeated."
+    error_message = "retention_seconds is ${jsonencode(var.retention_seconds)}, below queue.retention_days (${var.queue.retention_days}) + queue.dead_letter_retention_days (${var.queue.dead_letter_retention_days}), in seconds ${ceil((var.queue.retention_days + var.queue.dead_letter_retention_days) * 86400)}: a message could come back after its key was forgotten, and its effect would be repeated. Raise retention_seconds, or lower one of the two."
   }
 
   # A fragment has no timeout.
@@ -69,7 +69,7 @@ variable "retention_seconds" {
       var.effect.function == null || try(var.retention_seconds < (var.queue.retention_days + var.queue.dead_letter_retention_days) * 86400, false) ? true :
       coalesce(var.retention_seconds, ceil((var.queue.retention_days + var.queue.dead_letter_retention_days) * 86400)) > var.effect.timeout_seconds
     )
-    error_message = "retention_seconds is ${coalesce(var.retention_seconds, ceil((var.queue.retention_days + var.queue.dead_letter_retention_days) * 86400))}, not above effect.timeout_seconds (${var.effect.timeout_seconds}): the key could be forgotten while its effect still runs."
+    error_message = "retention_seconds is ${coalesce(var.retention_seconds, ceil((var.queue.retention_days + var.queue.dead_letter_retention_days) * 86400))}, not above effect.timeout_seconds (${var.effect.timeout_seconds}): the key could be forgotten while its effect still runs. Raise retention_seconds, or lower effect.timeout_seconds."
   }
 }
 

@@ -131,10 +131,11 @@ def test_bytecode_keeps_docstrings_and_assertions(runtime_python: str) -> None:
     assert b"AssertionError" in done.stderr
 
 
-def test_bytecode_of_the_library_goes_without_docstrings(runtime_python: str) -> None:
+def test_bytecode_of_the_library_and_the_tracing_sdk_goes_without_docstrings(runtime_python: str) -> None:
     python = bytecode.find_python()
     assert python is not None
     sources = {
+        "aws_xray_sdk/core/recorder.py": b'"""Another docstring."""\n',
         "idempotent_consumer/event.py": b'"""A docstring."""\n',
         "idempotent_consumer_of_mine.py": b'"""Kept."""\n',
     }
@@ -142,6 +143,7 @@ def test_bytecode_of_the_library_goes_without_docstrings(runtime_python: str) ->
     compiled = bytecode.compiled(sources, python)
 
     assert b"A docstring." not in compiled["idempotent_consumer/__pycache__/event.cpython-313.pyc"]
+    assert b"Another docstring." not in compiled["aws_xray_sdk/core/__pycache__/recorder.cpython-313.pyc"]
     assert b"Kept." in compiled["__pycache__/idempotent_consumer_of_mine.cpython-313.pyc"]
 
 

@@ -62,7 +62,10 @@ def test_a_symbolic_link_is_refused_to_a_file_as_to_a_folder(
 def test_a_pipe_is_refused(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(workshop.source / "pipe")
 
-    assert refused(workshop, capsys) == f"pipe in {workshop.source} is neither a file nor a folder"
+    assert (
+        refused(workshop, capsys)
+        == f"pipe in {workshop.source} is neither a file nor a folder: move it out of the folder"
+    )
 
 
 @pytest.mark.parametrize("name", ["a\nb.py", "a\\b.py", "a\x7f.txt"])
@@ -86,10 +89,15 @@ def test_a_name_that_is_no_text_is_refused(workshop: Workshop, capsys: pytest.Ca
 def test_a_folder_without_python_is_refused(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
     (workshop.source / "stock.py").rename(workshop.source / ".stock.py")
     workshop.write("requirements.txt", "# nothing yet\n")
-    assert refused(workshop, capsys) == f"{workshop.source} holds nothing to bundle (hidden files do not count)"
+    assert refused(workshop, capsys) == (
+        f"{workshop.source} holds nothing to bundle (hidden files do not count): give the folder that the handler's "
+        "module lies in"
+    )
 
     workshop.write("stock.txt")
-    assert refused(workshop, capsys) == f"{workshop.source} holds no Python file"
+    assert refused(workshop, capsys) == (
+        f"{workshop.source} holds no Python file: give the folder that the handler's module lies in"
+    )
 
 
 def test_a_folder_that_is_not_there_is_refused(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:

@@ -295,7 +295,9 @@ def test_a_wheel_with_a_name_that_leads_elsewhere_is_refused(
 
 def test_a_broken_wheel_is_refused(wants_fast: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
     wants_fast.wheel("fast", "1.0", {}).write_bytes(b"PK")
-    assert refused(wants_fast, capsys) == "fast-1.0-py3-none-any.whl is broken: File is not a zip file"
+    assert refused(wants_fast, capsys) == (
+        "fast-1.0-py3-none-any.whl is broken (File is not a zip file): delete it, or give another copy"
+    )
 
 
 def damaged(data: bytes) -> bytes:
@@ -345,7 +347,7 @@ def test_a_wheel_that_cannot_be_unpacked_is_refused(
 
     error = refused(wants_fast, capsys, *options)
 
-    assert error.startswith("fast-1.0-py3-none-any.whl is broken: ")
+    assert error.startswith("fast-1.0-py3-none-any.whl is broken (")
     assert reason in error
 
 

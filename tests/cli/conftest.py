@@ -11,7 +11,7 @@ from botocore.client import BaseClient
 from botocore.loaders import create_loader
 from moto import mock_aws
 
-from idempotent_consumer import aws
+from idempotent_consumer import calls
 from idempotent_consumer_cli import clock
 from tests.cli.support import World
 
@@ -53,5 +53,5 @@ def _models_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The attempts after which the library would have slept."""
     attempts: list[int] = []
-    monkeypatch.setattr(aws, "pause", attempts.append)
+    monkeypatch.setattr(calls, "pause", attempts.append)
     return attempts

@@ -16,7 +16,7 @@ from moto.core.utils import unix_time_millis
 from moto.sqs.exceptions import ReceiptHandleIsInvalid
 from moto.sqs.models import sqs_backends
 
-from idempotent_consumer_cli import letters, pace
+from idempotent_consumer_cli.letters import queue as letters
 from tests.cli.support import Run, World
 
 ACCOUNT = "123456789012"
@@ -182,9 +182,9 @@ def deploy(new_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, **o
     dead = Dead(new_world(**options), clock)
     dead.heal()
     monkeypatch.setattr(letters, "WAIT_SECONDS", 0)
-    monkeypatch.setattr(pace, "sleep", clock.sleep)
+    monkeypatch.setattr("idempotent_consumer_cli.clock.sleep", clock.sleep)
     real = time.monotonic
-    monkeypatch.setattr(pace, "monotonic", lambda: real() + clock.seconds)
+    monkeypatch.setattr("idempotent_consumer_cli.clock.monotonic", lambda: real() + clock.seconds)
     millis = unix_time_millis
     monkeypatch.setattr(moto.sqs.models, "unix_time_millis", lambda: millis() + clock.seconds * 1000)
     monkeypatch.setattr(moto.core.responses, "utcnow", lambda: datetime.now(UTC) + timedelta(seconds=clock.seconds))

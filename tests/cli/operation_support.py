@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer.aws import Budget
-from idempotent_consumer.claim import Claim, Claims
-from idempotent_consumer.claim_row import Row, StoredResult, read_row
+from idempotent_consumer.calls import Budget
+from idempotent_consumer.claims.claim import Claim
+from idempotent_consumer.claims.row import Row, StoredResult, read_row
+from idempotent_consumer.claims.table import Claims
 from idempotent_consumer.event import Event, fingerprint
 from idempotent_consumer.operation_settings import OperationSettings
 from tests.cli.letters_support import Dead, deploy

@@ -11,8 +11,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from idempotent_consumer_cli import causes
-from idempotent_consumer_cli.causes import Cause, Causes, read_causes, read_line
+from idempotent_consumer_cli.letters import causes
+from idempotent_consumer_cli.letters.causes import Cause, Causes, read_causes, read_line
 from tests.cli.support import client_error
 
 GROUP = "/aws/lambda/orders-worker"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from idempotent_consumer.settings import Settings
-from idempotent_consumer_cli.comparison import Comparison, Judge
+from idempotent_consumer_cli.verification.comparison import Comparison, Judge
 from tests.cli.support import World
 
 NOW_MS = 1_893_553_446_000

@@ -106,7 +106,11 @@ def test_a_folder_without_a_consumer_says_which_output_to_add(world: World, outp
 def test_what_terraform_complains_of_is_one_line(world: World, outputs: Any) -> None:
     folder = outputs({}, fails_with="Error: no\n   state")
     run = world.run("pending", "--terraform-dir", folder)
-    assert (run.exit_code, run.stderr) == (2, f"Error: terraform output failed in {folder}: Error: no state\n")
+    assert (run.exit_code, run.stderr) == (
+        2,
+        f"Error: terraform output failed in {folder} (Error: no state): run terraform init there, or give --name "
+        "instead\n",
+    )
 
 
 @pytest.mark.parametrize("printed", ["a wrapper's warning", "[1]", '{"orders": 1}', "[" * 10_000])

@@ -3,7 +3,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from idempotent_consumer_cli.durations import DURATION, spoken
+from idempotent_consumer_cli.options import DURATION
+from idempotent_consumer_cli.words import spoken
 
 
 @pytest.mark.parametrize(

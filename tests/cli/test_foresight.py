@@ -15,13 +15,14 @@ from idempotent_consumer.commit import prepare
 from idempotent_consumer.event import Event
 from idempotent_consumer.plan import Plan, Put
 from idempotent_consumer.settings import Settings, WriteMode
-from idempotent_consumer_cli import lookup as lookup_module
-from idempotent_consumer_cli import opened
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.foresight import Difference, Fate, Foretold, LedgerState, Prospect, compare, is_refused
-from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.lookup import Lookup
-from idempotent_consumer_cli.tables import Tables
+from idempotent_consumer_cli.consumer.discovery import Consumer
+from idempotent_consumer_cli.foresight import pipeline_lookup as lookup_module
+from idempotent_consumer_cli.foresight.pipeline import compare, is_refused
+from idempotent_consumer_cli.foresight.pipeline_lookup import Lookup
+from idempotent_consumer_cli.foresight.prospect import Difference, Fate, Foretold, LedgerState, Prospect
+from idempotent_consumer_cli.letters import opened
+from idempotent_consumer_cli.letters.letter import Letter
+from idempotent_consumer_cli.rows.tables import Tables
 from tests.handler.support import BUSINESS, LEDGER, READ, Cloud, client_error, fixture, record
 
 NOW_MS = 1_893_553_446_000

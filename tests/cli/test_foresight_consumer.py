@@ -12,11 +12,11 @@ from moto import mock_aws
 
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.settings import Settings
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.foresight import Fate, LedgerState, Prospect
-from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.lookup import Lookup
-from idempotent_consumer_cli.tables import Tables
+from idempotent_consumer_cli.consumer.discovery import Consumer
+from idempotent_consumer_cli.foresight.pipeline_lookup import Lookup
+from idempotent_consumer_cli.foresight.prospect import Fate, LedgerState, Prospect
+from idempotent_consumer_cli.letters.letter import Letter
+from idempotent_consumer_cli.rows.tables import Tables
 from tests.handler.support import BUSINESS, Cloud, fixture, record
 
 NEVER_SEEN, PENDING, SENT, CONFLICT, NO_EVENT = (

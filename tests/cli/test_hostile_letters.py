@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from idempotent_consumer.settings import Settings
-from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.opened import open_letter
+from idempotent_consumer_cli.letters.letter import Letter
+from idempotent_consumer_cli.letters.opened import open_letter
 from tests.cli.letters_support import Dead, deploy
 from tests.cli.support import Run, World
 from tests.handler.hostile import WORST, bodies, examples

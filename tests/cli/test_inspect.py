@@ -10,9 +10,10 @@ from typing import Any
 import boto3
 import pytest
 
-from idempotent_consumer_cli import causes, letters
-from idempotent_consumer_cli.foresight import Difference, Fate, Foretold, LedgerState
-from idempotent_consumer_cli.lines import difference_of
+from idempotent_consumer_cli.foresight.prospect import Difference, Fate, Foretold, LedgerState
+from idempotent_consumer_cli.letters import causes
+from idempotent_consumer_cli.letters import queue as letters
+from idempotent_consumer_cli.letters.lines import difference_of
 from tests.cli.letters_support import Dead, deploy, text
 from tests.cli.support import BUSINESS, World, client_error, denied
 
@@ -442,7 +443,7 @@ def test_sqs_limit_of_letters_in_flight_is_a_clear_line(dead: Dead) -> None:
 def test_letters_are_hidden_for_as_long_as_sqs_can(dead: Dead, given: str, is_taken: bool) -> None:
     run = dead.run("inspect", "--visibility", given)
     assert run.exit_code == (0 if is_taken else 2)
-    assert ("it is 1s to 12h" in run.stderr) is not is_taken
+    assert ("is not from 1s to 12h" in run.stderr) is not is_taken
 
 
 def test_letters_are_hidden_for_a_minute_by_default(dead: Dead) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer_cli import clock, letters
-from idempotent_consumer_cli.letter import Letter, read_letter
-from idempotent_consumer_cli.letters import DeadLetters
-from idempotent_consumer_cli.queues import Depth
+from idempotent_consumer_cli import clock
+from idempotent_consumer_cli.consumer.queues import Depth
+from idempotent_consumer_cli.letters import queue as letters
+from idempotent_consumer_cli.letters.letter import Letter, read_letter
+from idempotent_consumer_cli.letters.queue import DeadLetters
 from idempotent_consumer_cli.session import Session
 from tests.cli.letters_support import Dead, deploy, text
 from tests.cli.support import World, client_error

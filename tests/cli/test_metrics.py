@@ -10,7 +10,7 @@ import pytest
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.reconciliation import Reconciliation
-from idempotent_consumer_cli import metrics
+from idempotent_consumer_cli.consumer import metrics
 from tests.cli.support import World
 
 # Samples of each message, and an age, which no sum tells.

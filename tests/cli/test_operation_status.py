@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer_cli import unfinished
-from idempotent_consumer_cli.consumer import consumers_in
+from idempotent_consumer_cli.consumer.discovery import consumers_in
+from idempotent_consumer_cli.rows import unfinished
 from tests.cli.operation_support import Operation, deploy_operation, order
 from tests.cli.support import LEDGER, World
 

@@ -34,7 +34,7 @@ def test_each_command_that_changes_something_can_be_tried_dry(command: str) -> N
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    assert run_command_line("--version").stdout == "idempotent-consumer, version 0.4.0\n"
+    assert run_command_line("--version").stdout == "idempotent-consumer, version 0.5.0\n"
 
 
 def test_region_and_profile_are_those_that_are_given(

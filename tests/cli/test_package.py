@@ -48,7 +48,7 @@ def test_the_wheel_holds_the_command_line_the_library_and_the_builder_only(wheel
         "idempotent_consumer_build",
         "idempotent_consumer_cli",
         "idempotent_consumer_pytest.py",
-        "idempotent_consumer-0.4.0.dist-info",
+        "idempotent_consumer-0.5.0.dist-info",
     }
     assert "idempotent_consumer_cli/commands/status.py" in names
     assert {"idempotent_consumer/py.typed", "idempotent_consumer_cli/py.typed"} <= set(names)
@@ -57,12 +57,12 @@ def test_the_wheel_holds_the_command_line_the_library_and_the_builder_only(wheel
 
 def test_the_installed_program_tells_its_version_and_its_commands(installed: Path) -> None:
     program = installed / "bin" / "idempotent-consumer"
-    assert _run(installed, str(program), "--version") == "idempotent-consumer, version 0.4.0\n"
+    assert _run(installed, str(program), "--version") == "idempotent-consumer, version 0.5.0\n"
     assert "  reconcile  Publish the notifications of events" in _run(installed, str(program), "--help")
 
 
 def test_the_package_runs_as_a_module_too(installed: Path) -> None:
-    assert _run(installed, "-m", "idempotent_consumer_cli", "--version").endswith(", version 0.4.0\n")
+    assert _run(installed, "-m", "idempotent_consumer_cli", "--version").endswith(", version 0.5.0\n")
 
 
 @pytest.mark.case("C72")

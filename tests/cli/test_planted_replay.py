@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.pace import Pace
-from idempotent_consumer_cli.sending import Sender
+from idempotent_consumer_cli.letters.letter import Letter
+from idempotent_consumer_cli.letters.sending import Pace, Sender
 
 
 class Queue:

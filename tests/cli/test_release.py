@@ -361,8 +361,8 @@ def test_with_json_each_claim_is_a_line(workflow: Workflow) -> None:
     ("arguments", "complaint"),
     [
         (("--why", "w"), "Missing argument 'KEY...'"),
-        ((KEY, "--why", " "), "--why is blank"),
-        ((KEY, "--why", "w", "--by", ""), "--by is blank"),
+        ((KEY, "--why", " "), "--why is blank: give how you know"),
+        ((KEY, "--why", "w", "--by", ""), "--by is blank: give who decides"),
         ((KEY, "--why", "w" * 1001), "--why has 1001 characters, over 1000: say it in fewer"),
     ],
 )

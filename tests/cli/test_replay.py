@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer_cli import letters, pace
-from idempotent_consumer_cli.pace import Pace
+from idempotent_consumer_cli import clock
+from idempotent_consumer_cli.letters import queue as letters
+from idempotent_consumer_cli.letters.sending import Pace
 from tests.cli.letters_support import Dead, deploy, text
 from tests.cli.support import DAY, NAME, World, client_error
 
@@ -357,7 +358,7 @@ def test_a_rate_is_more_than_none(dead: Dead, rate: str) -> None:
 
 
 def test_without_a_rate_nothing_is_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "sleep", lambda seconds: pytest.fail("slept"))
+    monkeypatch.setattr(clock, "sleep", lambda seconds: pytest.fail("slept"))
     held = Pace()
     for _ in range(3):
         held.wait_for(10)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer_cli.letter import Letter
+from idempotent_consumer_cli.letters.letter import Letter
 from idempotent_consumer_cli.screen import Screen
 from tests.cli.letters_support import Dead, Killed, deploy
 from tests.cli.support import World, client_error, denied

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer_cli import pace
+from idempotent_consumer_cli import clock
 from tests.cli.letters_support import Dead, deploy
 from tests.cli.support import LEDGER, World, client_error
 
@@ -197,7 +197,7 @@ def test_letters_that_were_left_are_visible_while_it_waits(dead: Dead, monkeypat
         seen.append(dead.visible)
         dead.clock.sleep(seconds)
 
-    monkeypatch.setattr(pace, "sleep", sleep)
+    monkeypatch.setattr(clock, "sleep", sleep)
     dead.run("replay", "--reason", "none", "--wait", "--timeout", "5m")
     assert seen[1:] == [left] * (len(seen) - 1)
     assert (dead.visible, len(seen) > 10) == (left, True)
@@ -216,7 +216,7 @@ def test_letters_of_the_queue_are_visible_too_while_those_of_a_file_are_waited_f
         seen.append(dead.visible)
         dead.clock.sleep(seconds)
 
-    monkeypatch.setattr(pace, "sleep", sleep)
+    monkeypatch.setattr(clock, "sleep", sleep)
     dead.run("replay", "--from-drop", str(file), "--wait", "--timeout", "30s")
     assert seen == [[other]] * len(seen)
 

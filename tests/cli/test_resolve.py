@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer.claim_resolution import Decision, Resolution
-from idempotent_consumer.claim_row import StoredResult
+from idempotent_consumer.claims.resolution import Decision, Resolution
+from idempotent_consumer.claims.row import StoredResult
 from tests.cli.operation_support import OPERATOR, Operation, deploy_operation, order
 from tests.cli.support import LEDGER, World, client_error
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer_cli import scanning
-from idempotent_consumer_cli.scanning import ReadRate, Table, all_pages, random_pages
+from idempotent_consumer_cli.verification import scanning
+from idempotent_consumer_cli.verification.scanning import ReadRate, Table, all_pages, random_pages
 from tests.cli.support import denied
 
 
@@ -112,7 +112,7 @@ def test_no_more_pages_are_read_than_are_used_and_wait() -> None:
 
 
 def test_a_rate_spreads_rows_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("idempotent_consumer_cli.scanning.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("idempotent_consumer_cli.verification.scanning.time.monotonic", lambda: 1000.0)
     stop, rate = Stop(), ReadRate(100)
     for rows in (50, 50, 200):
         rate.keep(rows, stop)
@@ -121,7 +121,7 @@ def test_a_rate_spreads_rows_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_time_that_has_passed_is_no_credit(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([0.0, 0.0, 1000.0, 1000.0])
-    monkeypatch.setattr("idempotent_consumer_cli.scanning.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("idempotent_consumer_cli.verification.scanning.time.monotonic", lambda: next(times))
     stop, rate = Stop(), ReadRate(10)
     rate.keep(10, stop)
     rate.keep(10, stop)

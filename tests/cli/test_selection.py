@@ -9,9 +9,9 @@ import pytest
 
 from idempotent_consumer.event import Event
 from idempotent_consumer_cli.errors import CommandError
-from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.opened import Opened, OpenedLetter
-from idempotent_consumer_cli.selection import Selection, select
+from idempotent_consumer_cli.letters.letter import Letter
+from idempotent_consumer_cli.letters.opened import Opened, OpenedLetter
+from idempotent_consumer_cli.letters.selection import Selection, select
 from tests.cli.letters_support import text
 
 NOW_MS = 1_893_553_446_000

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer_cli.pending_rows import ScannedRows
+from idempotent_consumer_cli.rows.pending import ScannedRows
 from tests.cli.support import HOUR, World, client_error
 
 NewWorld = Callable[..., World]

@@ -16,7 +16,7 @@ NO_LEDGER_ROW, NO_BUSINESS_ROW = "ledger row", "business row"
 def second_looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that would have been waited."""
     seconds: list[float] = []
-    monkeypatch.setattr("idempotent_consumer_cli.verification.time.sleep", seconds.append)
+    monkeypatch.setattr("idempotent_consumer_cli.verification.verifier.time.sleep", seconds.append)
     return seconds
 
 

@@ -16,7 +16,7 @@ Effect = Callable[[], Any]
 def second_looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that would have been waited."""
     seconds: list[float] = []
-    monkeypatch.setattr("idempotent_consumer_cli.verification.time.sleep", seconds.append)
+    monkeypatch.setattr("idempotent_consumer_cli.verification.verifier.time.sleep", seconds.append)
     return seconds
 
 

@@ -13,7 +13,7 @@ NO_KEY = "the key of a business row does not follow from the event id here; with
 
 @pytest.fixture(autouse=True)
 def _no_second_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("idempotent_consumer_cli.verification.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("idempotent_consumer_cli.verification.verifier.time.sleep", lambda seconds: None)
 
 
 def sample(world: World, size: int) -> tuple[int, list[tuple[str, str]], Any]:

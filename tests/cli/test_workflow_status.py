@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from idempotent_consumer_cli import executions
-from idempotent_consumer_cli.consumer import consumers_in
+from idempotent_consumer_cli.consumer import executions
+from idempotent_consumer_cli.consumer.discovery import consumers_in
 from tests.cli.support import DAY, FUNCTION, HOUR, World, client_error
 from tests.cli.workflow_support import Workflow, deploy_workflow, order
 

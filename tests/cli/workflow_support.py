@@ -15,8 +15,8 @@ import pytest
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.event import fingerprint
 from idempotent_consumer.starter import Starter
-from idempotent_consumer.workflow_claim import ClaimRequest, claim
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow.claim import ClaimRequest, claim
+from idempotent_consumer.workflow.settings import WorkflowSettings
 from tests.cli.letters_support import Dead, deploy, text
 from tests.cli.support import CLAIMS, FUNCTION, STATE_MACHINE, Item, Run, World
 from tests.handler.support import record

@@ -23,15 +23,16 @@ NOT_CHECKED_HERE = {
     "xray:PutTraceSegments",
 }
 Policy = dict[str, Any]
+# The inline policy of modules/function that holds the rights.
+POLICY = "consume"
 
 
 @dataclass(frozen=True)
 class Role:
-    """A deployed role, with the inline policy that holds its rights."""
+    """A deployed role of a function."""
 
     emulator: Emulator
     name: str
-    policy: str = "consume"
 
     def checked(self) -> set[str]:
         """The actions of its policy that the emulator asks for."""
@@ -39,13 +40,13 @@ class Role:
         return {action for statement in statements for action in _listed(statement["Action"])} - NOT_CHECKED_HERE
 
     def read(self) -> Policy:
-        answer = self.emulator.client("iam").get_role_policy(RoleName=self.name, PolicyName=self.policy)
+        answer = self.emulator.client("iam").get_role_policy(RoleName=self.name, PolicyName=POLICY)
         document: Policy = answer["PolicyDocument"]
         return document
 
     def write(self, document: Policy) -> None:
         self.emulator.client("iam").put_role_policy(
-            RoleName=self.name, PolicyName=self.policy, PolicyDocument=json.dumps(document)
+            RoleName=self.name, PolicyName=POLICY, PolicyDocument=json.dumps(document)
         )
 
     @contextmanager

@@ -106,4 +106,4 @@ def store_pending(pipeline: Pipeline, event_id: str, *, age_ms: int) -> None:
 
 
 def role_of(pipeline: Pipeline, emulator: Emulator) -> Role:
-    return Role(emulator, pipeline.reconciler_role, "reconcile")
+    return Role(emulator, pipeline.reconciler_role)

@@ -10,11 +10,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from idempotent_consumer import workflow_claim
-from idempotent_consumer.aws import Budget
-from idempotent_consumer.claim import Claim, ClaimFailed, Claims
-from idempotent_consumer.claim_resolution import Decision, NotResolvable, Resolution
-from idempotent_consumer.claim_row import Row, StoredResult, read_row
+from idempotent_consumer.calls import Budget
+from idempotent_consumer.claims.claim import Claim
+from idempotent_consumer.claims.resolution import Decision, NotResolvable, Resolution
+from idempotent_consumer.claims.row import Row, StoredResult, read_row
+from idempotent_consumer.claims.table import ClaimFailed, Claims
 from idempotent_consumer.commit import PENDING_SHARDS, Commit, prepare, sent_attributes
 from idempotent_consumer.event import Event
 from idempotent_consumer.ledger import Ledger
@@ -23,6 +23,7 @@ from idempotent_consumer.pending import PendingIndex
 from idempotent_consumer.plan import Action, Check, Delete, Notification, Plan, Put, Update
 from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.settings import Settings, WriteMode
+from idempotent_consumer.workflow import claim as workflow_claim
 from tests.exploration.comparison import BUSINESS, COUNTERS, LEDGER, LINES, METHODS, WORKFLOW, Send
 from tests.exploration.random_values import NAMES, random_condition, random_value_of, random_values
 from tests.handler.support import NOW_MS

@@ -16,7 +16,8 @@ from unittest import mock
 from botocore.exceptions import BotoCoreError, ClientError
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from idempotent_consumer import attempt, aws, backoff, claim, reconciliation, side_by_side, telemetry
+from idempotent_consumer import attempt, backoff, calls, reconciliation, side_by_side, telemetry
+from idempotent_consumer.claims import table as claims
 from idempotent_consumer.effect import EffectFailed
 from idempotent_consumer.time_limit import TimeIsUp
 from tests.exploration.faults import FAULTS, Dies, Fault, Request, play
@@ -327,12 +328,12 @@ def deterministic() -> Iterator[None]:
         mock.patch.object(telemetry, "_emit", lambda *_: None),
         mock.patch.object(telemetry, "_print", lambda *_: None),
         mock.patch.object(telemetry, "_log", lambda *_: None),
-        mock.patch.object(aws, "pause", lambda *_: None),
-        mock.patch.object(aws, "_random", first),
+        mock.patch.object(calls, "pause", lambda *_: None),
+        mock.patch.object(calls, "_random", first),
         mock.patch.object(backoff, "_random", first),
         mock.patch.object(reconciliation, "_random", first),
         mock.patch.object(side_by_side, "CALLS", 1),
-        mock.patch.object(claim, "_new_owner", owner),
+        mock.patch.object(claims, "_new_owner", owner),
         mock.patch.object(attempt, "call_within", lambda _seconds, code: code()),
     ):
         yield

@@ -16,7 +16,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from idempotent_consumer import aws
+from idempotent_consumer import calls
 from local.emulator import Emulator
 from tests.exploration import statements
 from tests.exploration.comparison import METHODS, Comparison, Emulated, Found, Request
@@ -78,7 +78,7 @@ def explained(found: Found) -> bool:
 def test_answers_and_rows_are_those_of_the_emulators(
     seed: int, emulators: list[Emulated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aws, "pause", lambda *_: None)
+    monkeypatch.setattr(calls, "pause", lambda *_: None)
     chance = Random(seed)
     comparison = Comparison(emulators)
     life = Life(chance, comparison.call, comparison.rows)
@@ -92,7 +92,7 @@ def test_answers_and_rows_are_those_of_the_emulators(
 
 
 def test_the_library_sends_nothing_that_dynamodb_would_not_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aws, "pause", lambda *_: None)
+    monkeypatch.setattr(calls, "pause", lambda *_: None)
     operations = set()
     for seed in range(100):
         comparison = Comparison([])

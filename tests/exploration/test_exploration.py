@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from idempotent_consumer import claim, commit, workflow_claim
+from idempotent_consumer import commit
 from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.claims import claim
+from idempotent_consumer.claims import table as claims
 from idempotent_consumer.consumer import Consumer
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.outbox import Outbox
+from idempotent_consumer.workflow import claim as workflow_claim
 from tests.exploration import __main__ as command
 from tests.exploration.faults import FAULTS, Fault
 from tests.exploration.scheduling import deterministic
@@ -117,12 +120,11 @@ def _no_order(patch: pytest.MonkeyPatch) -> None:
 
 
 def _no_lease(patch: pytest.MonkeyPatch) -> None:
-    fence = claim._fence
-    patch.setattr(claim, "_fence", lambda held: {**fence(held), "within_lease": False})
+    patch.setattr(claims, "fence", lambda held: {**claim.fence(held), "within_lease": False})
 
 
 def _no_fence(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(claim, "_fence", lambda _claim: {"equal": {}, "absent": ["nothing"]})
+    patch.setattr(claims, "fence", lambda _claim: {"equal": {}, "absent": ["nothing"]})
 
 
 def _claimed_by_anybody(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from idempotent_consumer import aws, consumer, group_commit, grouping, side_by_side, telemetry
+from idempotent_consumer import calls, consumer, group_commit, grouping, side_by_side, telemetry
 from idempotent_consumer.aws import Clients
 from tests.handler.support import NOW_MS, Cloud
 
@@ -61,7 +61,7 @@ def _fixed_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The attempts after which the library would have slept."""
     attempts: list[int] = []
-    monkeypatch.setattr(aws, "pause", attempts.append)
+    monkeypatch.setattr(calls, "pause", attempts.append)
     return attempts
 
 

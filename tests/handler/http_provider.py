@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from idempotent_consumer.event import Event
-from idempotent_consumer.http_effect import HttpEffect
-from idempotent_consumer.http_settings import HttpSettings
+from idempotent_consumer.http.effect import HttpEffect
+from idempotent_consumer.http.settings import HttpSettings
 from idempotent_consumer.json_text import dumps
 
 KEY = "0b9f1f0a-6f0e-5c57-9d6f-2f3a54c1c0de"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from idempotent_consumer import Event, operation_consumer, telemetry
-from idempotent_consumer.claim_row import Row, read_row
+from idempotent_consumer.claims.row import Row, read_row
 from idempotent_consumer.operation_consumer import Operation, OperationConsumer
 from idempotent_consumer.operation_settings import OperationSettings
 from tests.handler.support import LEDGER, NOW_MS, Cloud, Context, record

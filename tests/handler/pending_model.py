@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer.aws import Budget
+from idempotent_consumer.calls import Budget
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.reconciler import ScheduledReconciler
 from idempotent_consumer.settings import ReconcilerSettings

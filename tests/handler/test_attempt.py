@@ -14,7 +14,7 @@ import pytest
 
 from idempotent_consumer import Applied, Event, Final, NotApplied, Retryable, Uncertain, Unknown, attempt
 from idempotent_consumer.attempt import Done, Doubted, Failed, ask_provider, run_effect
-from idempotent_consumer.claim_row import StoredResult
+from idempotent_consumer.claims.row import StoredResult
 from idempotent_consumer.time_limit import TimeIsUp
 
 EVENT = Event("o-1", {"id": "o-1"}, "f-1")

@@ -18,7 +18,8 @@ from botocore.exceptions import ClientError, NoCredentialsError, PartialCredenti
 
 from idempotent_consumer import aws
 from idempotent_consumer.answer import Outcome
-from idempotent_consumer.aws import Budget, Clients, error_code, failed_call, pause, retry_verdict
+from idempotent_consumer.aws import Clients
+from idempotent_consumer.calls import Budget, error_code, failed_call, pause, retry_verdict
 from tests.handler.support import Cloud, client_error, record, reported
 
 Logged = Callable[[], list[tuple[str, str, str, str]]]

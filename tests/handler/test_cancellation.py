@@ -15,7 +15,7 @@ from botocore.exceptions import (
 )
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import error_code, failed_call
+from idempotent_consumer.calls import error_code, failed_call
 from idempotent_consumer.cancellation import Next, Reasons, Refusal, read_error
 from idempotent_consumer.cancellation import read_reasons as read_reasons_at
 from idempotent_consumer.commit import Commit

@@ -10,10 +10,11 @@ import pytest
 
 from idempotent_consumer import Applied, NotApplied
 from idempotent_consumer.answer import Outcome
-from idempotent_consumer.aws import Budget
-from idempotent_consumer.claim import Claim, ClaimFailed, Claims
-from idempotent_consumer.claim_resolution import Decision, NotResolvable, Resolution
-from idempotent_consumer.claim_row import Row, State, StoredResult
+from idempotent_consumer.calls import Budget
+from idempotent_consumer.claims.claim import Claim
+from idempotent_consumer.claims.resolution import Decision, NotResolvable, Resolution
+from idempotent_consumer.claims.row import Row, State, StoredResult
+from idempotent_consumer.claims.table import ClaimFailed, Claims
 from idempotent_consumer.settings import SettingsError
 from tests.handler.operations import KEY, LEASE_SECONDS, SETTLE_SECONDS, Died, Shop, order, refuse
 from tests.handler.support import NOTHING_FAILED, NOW_MS, UPDATE, Cloud, Context, client_error, reported

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.claim_decision import Next, Step, decide
-from idempotent_consumer.claim_row import Row, State
+from idempotent_consumer.claims.decision import Next, Step, decide
+from idempotent_consumer.claims.row import Row, State
 from idempotent_consumer.expression import Expression
 from idempotent_consumer.operation_settings import OperationSettings, WhenUncertain
 from idempotent_consumer.settings import Backoff, Envelope

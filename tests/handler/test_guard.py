@@ -22,7 +22,7 @@ from idempotent_consumer import guard as guard_module
 from idempotent_consumer.aws import create_client
 from idempotent_consumer.guard import Guard, handler
 from idempotent_consumer.settings import SettingsError
-from idempotent_consumer.workflow_claim import ClaimUnavailable, InvalidRequest
+from idempotent_consumer.workflow.claim import ClaimUnavailable, InvalidRequest
 from tests.handler.support import UPDATE, Cloud, client_error
 from tests.handler.workflow_support import ONE, OTHER, TABLE, Workflow
 

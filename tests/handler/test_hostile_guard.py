@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from idempotent_consumer.guard import Guard
-from idempotent_consumer.workflow_claim import InvalidRequest
+from idempotent_consumer.workflow.claim import InvalidRequest
 from tests.handler.hostile import examples
 from tests.handler.hostile_json import KEY_MARKER, VALUE_MARKER
 from tests.handler.support import NOW_MS, client_error

@@ -11,10 +11,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from idempotent_consumer.guard import Guard
-from idempotent_consumer.http_settings import VARIABLE, HttpSettings
+from idempotent_consumer.http.settings import VARIABLE, HttpSettings
 from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer.settings import ReconcilerSettings, Settings, SettingsError
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow.settings import WorkflowSettings
 from tests.handler.hostile import examples
 from tests.handler.hostile_json import STRINGS, values
 from tests.handler.hostile_world import DEAD_LETTERS, TOPIC
@@ -153,7 +153,7 @@ def test_expression_that_is_nested_too_deep_is_refused_by_name(text: str) -> Non
 
 @pytest.mark.usefixtures("_usual_depth")
 def test_attributes_that_are_nested_too_deep_are_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match=r"^NOTIFICATION_ATTRIBUTES is not a JSON object"):
+    with pytest.raises(SettingsError, match=r"^NOTIFICATION_ATTRIBUTES is '\[+', not a JSON object"):
         Settings.from_environment({**PIPELINE, "NOTIFICATION_ATTRIBUTES": "[" * 4_000})
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.starter import Starter
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow.settings import WorkflowSettings
 from tests.handler.hostile import WORST, Stranger, body_of, examples, sendable, strangers
 from tests.handler.hostile_json import KEY_MARKER, VALUE_MARKER, values
 from tests.handler.hostile_world import Context, check_letter, dead_letter_reasons, event_ids, hostile_record

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 
 from idempotent_consumer.effect import Applied, Final, NotApplied, Retryable, Uncertain, Unknown
-from idempotent_consumer.http_answer import Answer, meaning, retry_after, settle, verdict, view
-from idempotent_consumer.http_settings import HttpSettings, StatusMeaning
+from idempotent_consumer.http.answer import Answer, meaning, retry_after, settle, verdict, view
+from idempotent_consumer.http.settings import HttpSettings, StatusMeaning
 from idempotent_consumer.json_text import dumps
 
 COMPLETED, FINAL = StatusMeaning.COMPLETED, StatusMeaning.FINAL

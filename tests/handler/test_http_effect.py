@@ -16,11 +16,11 @@ import pytest
 
 from idempotent_consumer import http_operation
 from idempotent_consumer.effect import Applied, Final, NotApplied, Retryable, Uncertain, Unknown
-from idempotent_consumer.http_effect import HttpEffect
-from idempotent_consumer.secret import Secret
+from idempotent_consumer.http.effect import HttpEffect
+from idempotent_consumer.http.secret import Secret
 from idempotent_consumer.settings import SettingsError
 from tests.handler.http_provider import KEY, SECONDS, Provider, effect, event, ok, provider, reset, settings
-from tests.handler.test_secret import SECRET_ARN, Clock, Store, error
+from tests.handler.test_http_secret import SECRET_ARN, Clock, Store, error
 
 ROOT = Path(__file__).parents[2]
 # A traceback quotes the lines of the tests, too: there it goes by this name.

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer import http_exchange
-from idempotent_consumer.http_answer import Answer
-from idempotent_consumer.http_connect import NotSent, connect
-from idempotent_consumer.http_exchange import MAX_BODY_BYTES, AnswerLost, exchange
-from idempotent_consumer.http_request import Request
-from idempotent_consumer.http_url import Url
+from idempotent_consumer.http import exchange as http_exchange
+from idempotent_consumer.http.answer import Answer
+from idempotent_consumer.http.connect import NotSent, connect
+from idempotent_consumer.http.exchange import MAX_BODY_BYTES, AnswerLost, exchange
+from idempotent_consumer.http.request import Request
+from idempotent_consumer.http.url import Url
 from tests.handler.http_provider import (
     SECONDS,
     Provider,

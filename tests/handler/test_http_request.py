@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from idempotent_consumer.effect import Final
-from idempotent_consumer.http_request import Request, effect_request, reconcile_request
-from idempotent_consumer.http_settings import HttpSettings
-from idempotent_consumer.http_url import Host, Url, read_url
+from idempotent_consumer.http.request import Request, effect_request, reconcile_request
+from idempotent_consumer.http.settings import HttpSettings
+from idempotent_consumer.http.url import Host, Url, read_url
 from idempotent_consumer.json_text import dumps
 
 HOSTS = (Host("api.example.com"), Host("other.example.com", 8443))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer.http_effect import HttpEffect
-from idempotent_consumer.http_settings import HttpSettings, StatusMeaning
-from idempotent_consumer.http_url import Host
+from idempotent_consumer.http.effect import HttpEffect
+from idempotent_consumer.http.settings import HttpSettings, StatusMeaning
+from idempotent_consumer.http.url import Host
 from idempotent_consumer.settings import SettingsError
 
 URL = "'https://api.example.com/v1/charges'"

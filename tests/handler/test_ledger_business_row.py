@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer.aws import ATTEMPTS
+from idempotent_consumer.calls import ATTEMPTS
 from tests.handler.support import (
     BUSINESS,
     COMMIT,

@@ -15,8 +15,8 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from idempotent_consumer import aws
-from idempotent_consumer.aws import ATTEMPTS, pause
+from idempotent_consumer import calls
+from idempotent_consumer.calls import ATTEMPTS, pause
 from tests.handler.support import (
     BURY,
     COMMIT,
@@ -223,7 +223,7 @@ def test_one_conflict_after_another_is_paused_longer_and_jittered(
     monkeypatch: pytest.MonkeyPatch, cloud: Cloud
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(aws, "pause", lambda attempt: pause(attempt, sleep=slept.append))
+    monkeypatch.setattr(calls, "pause", lambda attempt: pause(attempt, sleep=slept.append))
     cloud.on(COMMIT, raises=client_error("TransactionConflictException"))
     cloud.deliver(record("m-1", ORDER))
     assert len(slept) == 4

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from idempotent_consumer.aws import ATTEMPTS
+from idempotent_consumer.calls import ATTEMPTS
 from idempotent_consumer.ledger import MAX_STATEMENTS
 from tests.handler.support import (
     COMMIT,

@@ -10,7 +10,7 @@ from botocore.exceptions import NoCredentialsError, ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import Budget
+from idempotent_consumer.calls import Budget
 from idempotent_consumer.cancellation import Next, Refusal
 from idempotent_consumer.commit import Commit, prepare
 from idempotent_consumer.event import Event

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from idempotent_consumer import Applied, Final, NotApplied, Retryable, Uncertain, Unknown
-from idempotent_consumer.claim_row import State
+from idempotent_consumer.claims.row import State
 from idempotent_consumer.operation_consumer import Operation, OperationConsumer
 from idempotent_consumer.settings import SettingsError
 from idempotent_consumer.settlement import Misconfigured

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from idempotent_consumer import Applied, Event, Final, NotApplied, Retryable, telemetry
-from idempotent_consumer.aws import Budget
-from idempotent_consumer.claim import Claims
-from idempotent_consumer.claim_resolution import Decision, Resolution
-from idempotent_consumer.claim_row import Row, State, read_row
+from idempotent_consumer.calls import Budget
+from idempotent_consumer.claims.resolution import Decision, Resolution
+from idempotent_consumer.claims.row import Row, State, read_row
+from idempotent_consumer.claims.table import Claims
 from idempotent_consumer.operation_consumer import Operation, OperationConsumer
 from idempotent_consumer.operation_settings import OperationSettings
 from idempotent_consumer.settlement import Misconfigured
@@ -44,8 +44,9 @@ ENVIRONMENT = {
 MODULES = (
     "attempt.py",
     "backoff.py",
-    "claim.py",
-    "claim_row.py",
+    "claims/claim.py",
+    "claims/row.py",
+    "claims/table.py",
     "dead_letter.py",
     "operation_consumer.py",
     "settlement.py",

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from idempotent_consumer import Applied, Final, NotApplied, Retryable, Unknown
-from idempotent_consumer.aws import Budget
-from idempotent_consumer.claim import Claim, Claims
-from idempotent_consumer.claim_resolution import Decision, Resolution
-from idempotent_consumer.claim_row import Row, StoredResult
+from idempotent_consumer.calls import Budget
+from idempotent_consumer.claims.claim import Claim
+from idempotent_consumer.claims.resolution import Decision, Resolution
+from idempotent_consumer.claims.row import Row, StoredResult
+from idempotent_consumer.claims.table import Claims
 from tests.handler.operations import KEY, LEASE_SECONDS, SETTLE_SECONDS, Died, Shop, order, refuse
 from tests.handler.support import NOTHING_FAILED, NOW_MS, UPDATE, Cloud, Context, client_error, reported
 

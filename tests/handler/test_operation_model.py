@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from idempotent_consumer import aws, backoff, operation_consumer, side_by_side, telemetry
-from idempotent_consumer.claim import ClaimFailed, Claims
-from idempotent_consumer.claim_resolution import Decision, NotResolvable, Resolution
-from idempotent_consumer.claim_row import StoredResult, read_row
+from idempotent_consumer import backoff, calls, operation_consumer, side_by_side, telemetry
+from idempotent_consumer.claims.resolution import Decision, NotResolvable, Resolution
+from idempotent_consumer.claims.row import StoredResult, read_row
+from idempotent_consumer.claims.table import ClaimFailed, Claims
 from idempotent_consumer.effect import Applied, Final, NotApplied, Retryable, Uncertain, Unknown
 from idempotent_consumer.event import Event
 from idempotent_consumer.operation_consumer import Operation, OperationConsumer
@@ -840,7 +840,7 @@ def play(chance: Random) -> Play:
         patch.setattr(telemetry, "emit_operations", lambda *_: None)
         patch.setattr(telemetry, "_log", lambda *_: None)
         patch.setattr(telemetry, "log_fault", played.know_fault)
-        patch.setattr(aws, "pause", lambda attempt: played.pass_time(50 * 2**attempt))
+        patch.setattr(calls, "pause", lambda attempt: played.pass_time(50 * 2**attempt))
         patch.setattr(
             operation_consumer,
             "drawn_seconds",

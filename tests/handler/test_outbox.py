@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
-from idempotent_consumer.aws import ATTEMPTS, Budget
+from idempotent_consumer.calls import ATTEMPTS, Budget
 from idempotent_consumer.outbox import MAX_BATCH_BYTES, MAX_ENTRIES, Outbox
 from tests.handler.support import (
     BUSINESS,

@@ -11,7 +11,7 @@ from botocore.parsers import ResponseParserError
 
 from idempotent_consumer import commit, pending
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import OUT_OF_TIME, Budget
+from idempotent_consumer.calls import OUT_OF_TIME, Budget
 from idempotent_consumer.pending import PendingIndex, PendingRows, PendingUnread
 from tests.handler.pending_model import ENDLESS, pending_row, shard_of
 from tests.handler.support import LEDGER, NOW_MS, QUERY, Cloud, Context, client_error, record

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.business_row import judge_business_row
 from idempotent_consumer.commit import Commit, judge_ledger_row, prepare, sent_attributes
 from idempotent_consumer.declarative import declarative_planner
 from idempotent_consumer.event import Event
@@ -19,7 +20,7 @@ from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.plan import Notification, Plan, Put
 from idempotent_consumer.rejection import InvalidPlan, Rejected
 from idempotent_consumer.settings import Settings, WriteMode
-from idempotent_consumer.write import Write, judge_business_row
+from idempotent_consumer.write import Write
 
 NOW_MS = 1_893_553_446_789
 NOW_SECONDS = 1_893_553_446

@@ -15,7 +15,7 @@ from botocore.parsers import ResponseParserError
 
 from idempotent_consumer import reconciliation, telemetry
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import Budget
+from idempotent_consumer.calls import Budget
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.outbox import Outbox
 from idempotent_consumer.pending import PendingIndex

@@ -8,7 +8,7 @@ from idempotent_consumer.answer import BLOCKED, UNDECIDED, Outcome, Verdict
 from idempotent_consumer.delivery import Delivery, Work
 from idempotent_consumer.event import Event
 from idempotent_consumer.message import Message
-from idempotent_consumer.report import Report, returning_messages
+from idempotent_consumer.settlement import Report, returning_messages
 
 NOW_MS = 1_893_553_446_000
 APPLIED = Verdict(Outcome.APPLIED)

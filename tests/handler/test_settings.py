@@ -198,7 +198,7 @@ def test_the_window_is_kept_in_seconds(days: str, seconds: int) -> None:
 @pytest.mark.parametrize("value", ["[", "[]", "null", "7", '"kind"', '{"kind": 1}', '{"kind": null}', '{"kind": {}}'])
 def test_attributes_that_are_no_object_of_expressions_are_refused(value: str) -> None:
     assert refusal(NEEDED | {"NOTIFICATION_ATTRIBUTES": value}) == (
-        "NOTIFICATION_ATTRIBUTES is not a JSON object of attribute names and JMESPath expressions"
+        f"NOTIFICATION_ATTRIBUTES is {value!r}, not a JSON object of attribute names and JMESPath expressions"
     )
 
 

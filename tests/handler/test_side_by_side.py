@@ -12,7 +12,8 @@ import pytest
 
 from idempotent_consumer import side_by_side
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import Budget, Clients
+from idempotent_consumer.aws import Clients
+from idempotent_consumer.calls import Budget
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.outbox import Outbox

@@ -21,7 +21,8 @@ from botocore.parsers import ResponseParserError
 from idempotent_consumer import starter as starter_module
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import Clients, create_client, error_code
+from idempotent_consumer.aws import Clients, create_client
+from idempotent_consumer.calls import error_code
 from idempotent_consumer.message import UnexpectedInvocation
 from idempotent_consumer.settlement import Misconfigured
 from tests.handler.support import (

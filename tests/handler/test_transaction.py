@@ -10,6 +10,7 @@ import pytest
 
 from idempotent_consumer import Attr, Check, Delete, Event, InvalidPlan, Plan, Put, Reject, Retry, Update, WriteMode
 from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.business_row import judge_identity
 from idempotent_consumer.cancellation import Next, Refusal, read_error, read_reasons
 from idempotent_consumer.commit import Commit, prepare
 from idempotent_consumer.delivery import Reading, Work
@@ -19,7 +20,6 @@ from idempotent_consumer.plan import Action
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Settings
 from idempotent_consumer.transaction import combine
-from idempotent_consumer.write import judge_identity
 from tests.handler.support import COMMIT, NOTHING_FAILED, Cloud, Context, cancelled, record
 
 NOW_MS = 1_893_553_446_789

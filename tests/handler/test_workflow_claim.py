@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from idempotent_consumer.workflow_claim import ClaimRequest, ClaimUnavailable
+from idempotent_consumer.workflow.claim import ClaimRequest, ClaimUnavailable
 from tests.handler.support import UPDATE, Cloud, client_error
 from tests.handler.workflow_support import ONE, OTHER, TABLE, Workflow
 

@@ -13,7 +13,7 @@ import pytest
 from idempotent_consumer.event import Event
 from idempotent_consumer.message import Message
 from idempotent_consumer.rejection import Rejected
-from idempotent_consumer.workflow_input import (
+from idempotent_consumer.workflow.input import (
     FailedExecution,
     execution_input,
     execution_name,

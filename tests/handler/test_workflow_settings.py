@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from idempotent_consumer.settings import Backoff, Envelope, SettingsError
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow.settings import WorkflowSettings
 from tests.handler.workflow_support import STARTER_ENVIRONMENT
 
 

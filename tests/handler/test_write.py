@@ -25,11 +25,12 @@ from idempotent_consumer import (
     WriteMode,
 )
 from idempotent_consumer.answer import Outcome, Verdict
+from idempotent_consumer.business_row import judge_business_row
 from idempotent_consumer.commit import prepare
 from idempotent_consumer.plan import Action
 from idempotent_consumer.rejection import Rejected
 from idempotent_consumer.settings import Settings
-from idempotent_consumer.write import OWN_ATTRIBUTES, Write, judge_business_row, prepare_write
+from idempotent_consumer.write import OWN_ATTRIBUTES, Write, prepare_write
 
 NOW_MS = 1_893_553_446_789
 PRINT = "a" * 64

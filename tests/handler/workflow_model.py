@@ -20,8 +20,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.guard import Guard
 from idempotent_consumer.starter import Starter
-from idempotent_consumer.workflow_claim import ClaimUnavailable
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow.claim import ClaimUnavailable
+from idempotent_consumer.workflow.settings import WorkflowSettings
 from tests.handler.plan_model import Expression
 from tests.handler.support import NOW_MS, UPDATE, Item, Killed, client_error, record
 from tests.handler.workflow_support import NAMESPACE, START, STARTER_ENVIRONMENT, STATE_MACHINE, TABLE, status_event

@@ -14,7 +14,7 @@ from botocore.validate import ParamValidator
 from idempotent_consumer import telemetry
 from idempotent_consumer.guard import Guard
 from idempotent_consumer.starter import Starter
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow.settings import WorkflowSettings
 from tests.handler.operations import Clock
 from tests.handler.support import HIDE, Cloud, Context, Item, client_error
 

@@ -10,7 +10,7 @@ import pytest
 
 from idempotent_consumer import commit, consumer, group_commit, ledger
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import Budget, failed_call
+from idempotent_consumer.calls import Budget, failed_call
 from idempotent_consumer.commit import Commit
 from idempotent_consumer.consumer import Consumer
 from idempotent_consumer.dead_letter import DeadLetterQueue

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from idempotent_consumer import Event, Plan, aws, telemetry
+from idempotent_consumer import Event, Plan, calls, telemetry
 from idempotent_consumer.testing import AssertIdempotent, CannotTry, cloud
 from tests.kit import plans
 
@@ -54,11 +54,11 @@ def test_settings_that_lead_to_an_account_are_not_used_and_are_put_back(
 
 def test_environment_is_put_back_after_a_failure(assert_idempotent: AssertIdempotent) -> None:
     before = dict(os.environ)
-    pause, emit = aws.pause, telemetry.emit_metrics
+    pause, emit = calls.pause, telemetry.emit_metrics
     with pytest.raises(AssertionError):
         assert_idempotent(plans.announce, [{"id": "e-1", "times": 1}], topic=False)
     assert dict(os.environ) == before
-    assert (aws.pause, telemetry.emit_metrics) == (pause, emit)
+    assert (calls.pause, telemetry.emit_metrics) == (pause, emit)
     assert not logging.getLogger("idempotent_consumer").disabled
 
 

@@ -34,7 +34,7 @@ class On(Enum):
     STATE_MACHINE = ("the state machine", UNKNOWN)
     GUARD = ("the guard", f"{FUNCTION}:orders-guard")
     EFFECT = ("the effect's function", f"{FUNCTION}:charge")
-    RECONCILER = ("the reconciler", UNKNOWN)
+    RECONCILER = ("the reconciler", f"{FUNCTION}:orders-reconciler")
     # With ":*": a policy on a log group names its streams.
     LOG = ("the streams of the function's log group", UNKNOWN)
     ANYTHING = ("`*`", "*")

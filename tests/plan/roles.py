@@ -104,7 +104,7 @@ PIPELINE = Role(
 
 RECONCILER = Role(
     "The reconciler's function",
-    'module.pipeline["{}"].module.reconciler[0].data.aws_iam_policy_document.reconciler',
+    'module.pipeline["{}"].module.reconciler[0].module.function.data.aws_iam_policy_document.worker',
     {
         ALWAYS: (
             Right(

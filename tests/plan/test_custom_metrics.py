@@ -15,7 +15,7 @@ from moto import mock_aws
 from idempotent_consumer.aws import Clients
 from idempotent_consumer.reconciler import ScheduledReconciler
 from idempotent_consumer.settings import ReconcilerSettings
-from idempotent_consumer.workflow_claim import ClaimUnavailable
+from idempotent_consumer.workflow.claim import ClaimUnavailable
 from tests.handler.operations import Shop
 from tests.handler.support import UPDATE, Cloud, Context, client_error, record
 from tests.handler.workflow_support import Workflow

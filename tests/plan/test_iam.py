@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.plan.rights import UNKNOWN, On, Role
+from tests.plan.rights import FUNCTION, UNKNOWN, On, Role
 from tests.plan.roles import OPERATION, PIPELINE, ROLES
 from tests.plan.sources import EVERYWHERE
 from tests.plan.support import Plan, plan
@@ -17,17 +17,17 @@ from tests.plan.workflow_roles import STATE_MACHINE
 
 # What the modules would learn from AWS, and pass on to the roles.
 KNOWN_ARNS = {
-    "function": {"function_arn": On.GUARD},
-    "queue": {"dead_letter_queue_arn": On.DEAD_LETTERS, "queue_arn": On.QUEUE},
-    "tables": {"business_table_arn": On.BUSINESS, "ledger_table_arn": On.LEDGER},
+    "function": {"function_arn": f"{FUNCTION}:${{var.name}}"},
+    "queue": {"dead_letter_queue_arn": On.DEAD_LETTERS.arn, "queue_arn": On.QUEUE.arn},
+    "tables": {"business_table_arn": On.BUSINESS.arn, "ledger_table_arn": On.LEDGER.arn},
 }
 VARIANTS = [(role, variant) for role in ROLES for variant in role.variants]
 FUNCTIONS = [
-    (("pipeline", "function"), "worker"),
-    (("pipeline", "reconciler"), "reconciler"),
-    (("operation", "function"), "worker"),
-    (("workflow", "starter"), "worker"),
-    (("workflow", "guard"), "worker"),
+    ("pipeline", "function"),
+    ("pipeline", "reconciler", "function"),
+    ("operation", "function"),
+    ("workflow", "starter"),
+    ("workflow", "guard"),
 ]
 
 
@@ -39,9 +39,9 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return plan("tests/fixtures/roles", folder)
 
 
-def name_arns(module: Path, arns: Mapping[str, On]) -> None:
+def name_arns(module: Path, arns: Mapping[str, str]) -> None:
     """Let a module's outputs say ARNs before there is anything to have one."""
-    outputs = [f'output "{name}" {{\n  value = "{on.arn}"\n}}\n' for name, on in arns.items()]
+    outputs = [f'output "{name}" {{\n  value = "{arn}"\n}}\n' for name, arn in arns.items()]
     module.mkdir(parents=True)
     (module / "arns_override.tf").write_text("".join(outputs))
 
@@ -71,6 +71,13 @@ def test_the_rights_have_names_that_say_what_they_are_for(roles: Plan) -> None:
     pipeline = ["CommitToLedger", "WriteRows", "ReadAndMarkLedger", "Publish"]
     assert names('pipeline["default"]') == [*common[0], *pipeline, *common[1]]
     assert names('pipeline["key"]') == [*common[0], *pipeline, "UseKey", *common[1]]
+    assert names('pipeline["key"]', "reconciler[0].module.function") == [
+        "FindPending",
+        "ReadAndMarkLedger",
+        "Publish",
+        "UseKey",
+        *common[1],
+    ]
     assert names('operation["http"]') == [*common[0], "ClaimInLedger", *common[1]]
     assert names('operation["secret"]') == [*common[0], "ClaimInLedger", "ReadSecret", *common[1]]
     assert names('operation["vpc"]') == [*common[0], "ClaimInLedger", *common[1], "JoinVpc"]
@@ -84,10 +91,10 @@ def test_the_roles_have_no_other_policy(roles: Plan, variant: str) -> None:
     assert [address for address in created if "iam" in address] == [
         "module.function.aws_iam_role.worker",
         "module.function.aws_iam_role_policy.worker",
-        "module.reconciler[0].aws_iam_role.reconciler",
         "module.reconciler[0].aws_iam_role.schedule",
-        "module.reconciler[0].aws_iam_role_policy.reconciler",
         "module.reconciler[0].aws_iam_role_policy.schedule",
+        "module.reconciler[0].module.function.aws_iam_role.worker",
+        "module.reconciler[0].module.function.aws_iam_role_policy.worker",
     ]
 
 
@@ -128,15 +135,15 @@ def document_of(plan: Plan, modules: tuple[str, ...], name: str) -> dict[str, An
     )
 
 
-@pytest.mark.parametrize(("modules", "role"), FUNCTIONS)
+@pytest.mark.parametrize("modules", FUNCTIONS, ids=".".join)
 def test_the_rights_on_the_log_are_on_the_streams_of_the_functions_own_group(
-    roles: Plan, modules: tuple[str, ...], role: str
+    roles: Plan, modules: tuple[str, ...]
 ) -> None:
-    statements = document_of(roles, modules, role)["statement"]
+    statements = document_of(roles, modules, "worker")["statement"]
     log = next(statement for statement in statements if statement["sid"] == {"constant_value": "Log"})
     assert log["resources"]["references"] == [
-        f"aws_cloudwatch_log_group.{role}.arn",
-        f"aws_cloudwatch_log_group.{role}",
+        "aws_cloudwatch_log_group.worker.arn",
+        "aws_cloudwatch_log_group.worker",
     ]
 
 
@@ -167,7 +174,7 @@ def test_the_schedule_may_call_the_reconciler_and_nothing_else(roles: Plan) -> N
     (statement,) = document_of(roles, ("pipeline", "reconciler"), "schedule")["statement"]
     assert statement == {
         "actions": {"constant_value": ["lambda:InvokeFunction"]},
-        "resources": {"references": ["aws_lambda_function.reconciler.arn", "aws_lambda_function.reconciler"]},
+        "resources": {"references": ["module.function.function_arn", "module.function"]},
         "sid": {"constant_value": "Run"},
     }
 
@@ -201,7 +208,7 @@ def test_no_action_but_those_that_are_listed_is_allowed_on_everything() -> None:
     "role",
     [
         'module.pipeline["default"].module.function.aws_iam_role.worker',
-        'module.pipeline["default"].module.reconciler[0].aws_iam_role.reconciler',
+        'module.pipeline["default"].module.reconciler[0].module.function.aws_iam_role.worker',
         'module.operation["http"].module.function.aws_iam_role.worker',
         'module.workflow["function"].module.guard[0].aws_iam_role.worker',
         'module.workflow["function"].module.starter.aws_iam_role.worker',
@@ -259,7 +266,7 @@ def test_the_module_gives_each_right_on_the_right_resource(pipeline: Plan) -> No
     }
 
 
-@pytest.mark.parametrize("document", ["function.data.{}.worker", "reconciler[0].data.{}.reconciler"])
+@pytest.mark.parametrize("document", ["function.data.{}.worker", "reconciler[0].module.function.data.{}.worker"])
 def test_a_topic_that_exists_is_the_one_that_may_be_published_to(pipeline: Plan, document: str) -> None:
     address = f"module.existing_topic.module.{document.format('aws_iam_policy_document')}"
     statements = pipeline.after(address)["statement"]
@@ -271,9 +278,9 @@ def test_a_topic_that_exists_is_the_one_that_may_be_published_to(pipeline: Plan,
 def test_documents_of_the_caller_are_for_the_role_that_they_are_given_to(pipeline: Plan) -> None:
     assert [address for address in pipeline.created("module.full") if "aws_iam_role_policy.additional" in address] == [
         "module.function.aws_iam_role_policy.additional[0]",
-        "module.reconciler[0].aws_iam_role_policy.additional[0]",
+        "module.reconciler[0].module.function.aws_iam_role_policy.additional[0]",
     ]
-    for module, role in [("function", "uploads-worker"), ("reconciler[0]", "uploads-reconciler")]:
+    for module, role in [("function", "uploads-worker"), ("reconciler[0].module.function", "uploads-reconciler")]:
         address = f"module.full.module.{module}.aws_iam_role_policy.additional[0]"
         policy, given_to = pipeline.values(address, "policy", "role")
         assert (json.loads(policy), given_to) == ({"Statement": [], "Version": "2012-10-17"}, role)

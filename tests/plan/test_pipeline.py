@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.plan.support import Plan
@@ -21,6 +23,7 @@ ALARMS = (
     "throttles",
 )
 KEY = "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+FUNCTIONS = [("function",), ("reconciler", "function")]
 MINIMAL = [
     "aws_sns_topic.notifications[0]",
     "module.alarms.aws_cloudwatch_composite_alarm.at_risk",
@@ -46,14 +49,14 @@ MINIMAL = [
     "module.queue.aws_sqs_queue.intake",
     "module.queue.aws_sqs_queue_redrive_allow_policy.dead_letter",
     "module.queue.aws_sqs_queue_redrive_policy.intake",
-    "module.reconciler[0].aws_cloudwatch_log_group.reconciler",
-    "module.reconciler[0].aws_iam_role.reconciler",
     "module.reconciler[0].aws_iam_role.schedule",
-    "module.reconciler[0].aws_iam_role_policy.reconciler",
     "module.reconciler[0].aws_iam_role_policy.schedule",
-    "module.reconciler[0].aws_lambda_function.reconciler",
     "module.reconciler[0].aws_lambda_function_event_invoke_config.reconciler",
     "module.reconciler[0].aws_scheduler_schedule.reconciler",
+    "module.reconciler[0].module.function.aws_cloudwatch_log_group.worker",
+    "module.reconciler[0].module.function.aws_iam_role.worker",
+    "module.reconciler[0].module.function.aws_iam_role_policy.worker",
+    "module.reconciler[0].module.function.aws_lambda_function.worker",
     "module.tables.aws_dynamodb_table.business[0]",
     "module.tables.aws_dynamodb_table.ledger",
 ]
@@ -76,7 +79,7 @@ def test_each_option_adds_or_leaves_out_what_it_names(pipeline: Plan) -> None:
             "module.function.aws_iam_role_policy.additional[0]",
             "module.function.aws_lambda_alias.live[0]",
             "module.queue.aws_sqs_queue_policy.intake[0]",
-            "module.reconciler[0].aws_iam_role_policy.additional[0]",
+            "module.reconciler[0].module.function.aws_iam_role_policy.additional[0]",
         ],
         [],
     )
@@ -171,13 +174,13 @@ def test_the_function_is_as_configured(pipeline: Plan) -> None:
 def test_the_reconciler_is_as_configured_and_otherwise_as_the_worker(pipeline: Plan) -> None:
     names = ("function_name", "architectures", "handler", "memory_size", "runtime", "timeout")
     more = ("layers", "kms_key_arn", "tracing_config")
-    minimal = "module.minimal.module.reconciler[0].aws_lambda_function.reconciler"
-    full = "module.full.module.reconciler[0].aws_lambda_function.reconciler"
+    minimal = "module.minimal.module.reconciler[0].module.function.aws_lambda_function.worker"
+    full = "module.full.module.reconciler[0].module.function.aws_lambda_function.worker"
     handler = "idempotent_consumer.reconciler.handler"
     assert pipeline.values(minimal, *names) == ("orders-reconciler", ["arm64"], handler, 512, "python3.13", 60)
-    assert pipeline.values(minimal, *more) == (None, None, [{"mode": "Active"}])
+    assert pipeline.values(minimal, *more) == ([], None, [{"mode": "Active"}])
     assert pipeline.values(full, *names) == ("uploads-reconciler", ["x86_64"], handler, 256, "python3.12", 120)
-    assert pipeline.values(full, *more) == (None, KEY, [{"mode": "Active"}])
+    assert pipeline.values(full, *more) == ([], KEY, [{"mode": "Active"}])
     for function in (minimal, full):
         assert pipeline.values(function, "filename")[0].endswith("/lambda/dist/idempotent-consumer.zip")
     assert pipeline.values(full, "vpc_config")[0][0]["subnet_ids"] == ["subnet-1", "subnet-2"]
@@ -196,13 +199,9 @@ def test_the_reconciler_runs_on_a_schedule_that_takes_no_second_try(pipeline: Pl
 
 def test_the_schedule_waits_for_the_rights_of_both_roles(pipeline: Plan) -> None:
     assert waits_for(pipeline, ("minimal", "reconciler"), "aws_scheduler_schedule.reconciler") == [
-        "aws_iam_role_policy.additional",
         "aws_iam_role_policy.schedule",
         "aws_lambda_function_event_invoke_config.reconciler",
-    ]
-    # And by way of the function, for its own.
-    assert waits_for(pipeline, ("minimal", "reconciler"), "aws_lambda_function.reconciler") == [
-        "aws_iam_role_policy.reconciler"
+        "module.function",
     ]
 
 
@@ -392,11 +391,17 @@ def test_the_functions_variables_are_the_callers_and_over_them_the_settings(pipe
     for module, local in settings.items():
         call = pipeline.configuration("minimal")["module_calls"][module]["expressions"]
         assert call["environment"]["references"] == ["var.function.environment", "var.function", local]
-        assert [
-            resource["expressions"]["environment"]
-            for resource in pipeline.configuration("minimal", module)["resources"]
-            if resource["type"] == "aws_lambda_function"
-        ] == [[{"variables": {"references": ["var.environment"]}}]]
+    passed_on = pipeline.configuration("minimal", "reconciler")["module_calls"]["function"]["expressions"]
+    assert passed_on["environment"]["references"] == ["var.environment"]
+    for modules in FUNCTIONS:
+        (environment,) = function_of(pipeline, *modules)["environment"]
+        assert environment == {"variables": {"references": ["var.environment"]}}
+
+
+def function_of(plan: Plan, *modules: str) -> dict[str, Any]:
+    """How a module's function is written."""
+    resources = plan.configuration("minimal", *modules)["resources"]
+    return next(resource["expressions"] for resource in resources if resource["type"] == "aws_lambda_function")
 
 
 def waits_for(plan: Plan, modules: tuple[str, ...], address: str) -> list[str]:
@@ -413,14 +418,12 @@ def test_the_mapping_waits_for_the_rights_of_the_role(pipeline: Plan) -> None:
 
 
 @pytest.mark.case("T13")
-@pytest.mark.parametrize(("module", "role"), [("function", "worker"), ("reconciler", "reconciler")])
-def test_the_function_waits_for_its_log_group(pipeline: Plan, module: str, role: str) -> None:
-    resources = pipeline.configuration("minimal", module)["resources"]
-    function = next(resource for resource in resources if resource["type"] == "aws_lambda_function")
-    assert function["expressions"]["logging_config"][0]["log_group"]["references"] == [
-        f"aws_cloudwatch_log_group.{role}.name",
-        f"aws_cloudwatch_log_group.{role}",
-    ]
+def test_the_functions_wait_for_their_log_groups(pipeline: Plan) -> None:
+    for modules in FUNCTIONS:
+        assert function_of(pipeline, *modules)["logging_config"][0]["log_group"]["references"] == [
+            "aws_cloudwatch_log_group.worker.name",
+            "aws_cloudwatch_log_group.worker",
+        ]
 
 
 @pytest.mark.case("T33")

@@ -40,15 +40,15 @@ def test_nothing_known_is_no_obstacle_to_a_plan(fresh: Plan) -> None:
         "module.queue.aws_sqs_queue_policy.intake[0]",
         "module.queue.aws_sqs_queue_redrive_allow_policy.dead_letter",
         "module.queue.aws_sqs_queue_redrive_policy.intake",
-        "module.reconciler[0].aws_cloudwatch_log_group.reconciler",
-        "module.reconciler[0].aws_iam_role.reconciler",
         "module.reconciler[0].aws_iam_role.schedule",
-        "module.reconciler[0].aws_iam_role_policy.additional[0]",
-        "module.reconciler[0].aws_iam_role_policy.reconciler",
         "module.reconciler[0].aws_iam_role_policy.schedule",
-        "module.reconciler[0].aws_lambda_function.reconciler",
         "module.reconciler[0].aws_lambda_function_event_invoke_config.reconciler",
         "module.reconciler[0].aws_scheduler_schedule.reconciler",
+        "module.reconciler[0].module.function.aws_cloudwatch_log_group.worker",
+        "module.reconciler[0].module.function.aws_iam_role.worker",
+        "module.reconciler[0].module.function.aws_iam_role_policy.additional[0]",
+        "module.reconciler[0].module.function.aws_iam_role_policy.worker",
+        "module.reconciler[0].module.function.aws_lambda_function.worker",
         "module.tables.aws_dynamodb_table.ledger",
     ]
 
@@ -138,8 +138,8 @@ def test_the_values_really_are_unknown(fresh: Plan) -> None:
     assert fresh.after_unknown("module.orders.module.function.aws_iam_role.worker")["permissions_boundary"] is True
     assert fresh.after_unknown("module.orders.module.alarms.aws_cloudwatch_dashboard.consumer[0]")["dashboard_body"]
     assert fresh.after_unknown("aws_dynamodb_table.stock")["arn"] is True
-    reconciler = "module.orders.module.reconciler[0]"
-    assert fresh.after_unknown(f"{reconciler}.aws_cloudwatch_log_group.reconciler")["kms_key_id"] is True
+    reconciler = "module.orders.module.reconciler[0].module.function"
+    assert fresh.after_unknown(f"{reconciler}.aws_cloudwatch_log_group.worker")["kms_key_id"] is True
     assert fresh.after_unknown(f"{reconciler}.aws_iam_role_policy.additional[0]")["policy"] is True
     assert fresh.after_unknown("module.orders.module.tables.data.aws_dynamodb_table.business[0]")["name"] is True
     assert fresh.after_unknown("aws_secretsmanager_secret.token")["arn"] is True

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonata.jexception import JException
 
-from idempotent_consumer.workflow_claim import ClaimRequest, claim
-from idempotent_consumer.workflow_input import failed_execution
+from idempotent_consumer.workflow.claim import ClaimRequest, claim
+from idempotent_consumer.workflow.input import failed_execution
 from tests.plan.asl import evaluate, problems, states_of
 from tests.plan.support import Plan, plan
 

@@ -9,20 +9,21 @@ from pathlib import Path
 
 import click
 
-from idempotent_consumer.aws import CALL_ERRORS
+from idempotent_consumer.calls import CALL_ERRORS
 from idempotent_consumer_cli import clock
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.dropped import DropFile
+from idempotent_consumer_cli.consumer.discovery import Consumer
 from idempotent_consumer_cli.errors import CommandError
-from idempotent_consumer_cli.forecast import foreteller
-from idempotent_consumer_cli.foresight import LedgerState, Prospect
-from idempotent_consumer_cli.letters import DeadLetters, give_back
-from idempotent_consumer_cli.lines import count, in_order, listed, name_of
-from idempotent_consumer_cli.opened import OpenedLetter
+from idempotent_consumer_cli.foresight.foreteller import foreteller
+from idempotent_consumer_cli.foresight.prospect import LedgerState, Prospect
+from idempotent_consumer_cli.letters.file import DropFile
+from idempotent_consumer_cli.letters.lines import name_of
+from idempotent_consumer_cli.letters.opened import OpenedLetter
+from idempotent_consumer_cli.letters.queue import DeadLetters, give_back
+from idempotent_consumer_cli.letters.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.options import Interrupted, operator_command
 from idempotent_consumer_cli.screen import Screen
-from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.words import count, in_order, listed
 
 _UNFINISHED = (
     LedgerState.PARKED,

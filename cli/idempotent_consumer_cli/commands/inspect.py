@@ -6,15 +6,15 @@ import json
 
 import click
 
-from idempotent_consumer.aws import CALL_ERRORS
-from idempotent_consumer_cli.causes import Causes, read_causes
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.forecast import foreteller
-from idempotent_consumer_cli.inspection import OF_OPERATIONS, OF_PIPELINES, OF_WORKFLOWS, Inspection, Manner
-from idempotent_consumer_cli.letters import DeadLetters, give_back
+from idempotent_consumer.calls import CALL_ERRORS
+from idempotent_consumer_cli.consumer.discovery import Consumer
+from idempotent_consumer_cli.foresight.foreteller import foreteller
+from idempotent_consumer_cli.letters.causes import Causes, read_causes
+from idempotent_consumer_cli.letters.inspection import OF_OPERATIONS, OF_PIPELINES, OF_WORKFLOWS, Inspection, Manner
+from idempotent_consumer_cli.letters.queue import DeadLetters, give_back
+from idempotent_consumer_cli.letters.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.options import Interrupted, operator_command
 from idempotent_consumer_cli.screen import Screen
-from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
 from idempotent_consumer_cli.session import Session
 
 _SHOWN_TO_PEOPLE = 100

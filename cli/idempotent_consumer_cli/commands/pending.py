@@ -8,11 +8,9 @@ import click
 
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer_cli import clock
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.durations import DURATION, spoken
-from idempotent_consumer_cli.options import operator_command
-from idempotent_consumer_cli.pending_operations import list_operations
-from idempotent_consumer_cli.pending_rows import (
+from idempotent_consumer_cli.consumer.discovery import Consumer
+from idempotent_consumer_cli.options import DURATION, operator_command
+from idempotent_consumer_cli.rows.pending import (
     EVER_MS,
     Listed,
     PendingRow,
@@ -22,8 +20,10 @@ from idempotent_consumer_cli.pending_rows import (
     stale_until_ms,
     until_ms,
 )
+from idempotent_consumer_cli.rows.pending_operations import list_operations
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.words import spoken
 
 _OF_WORKFLOWS = (
     "nothing waits to be announced. `status` shows its executions, `inspect` the letters and their claims, `release` "

@@ -10,15 +10,14 @@ from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.outbox import Outbox
 from idempotent_consumer.reconciliation import PAGE, Reconciler, Reconciliation
 from idempotent_consumer_cli import clock
-from idempotent_consumer_cli.budget import endless
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.durations import DURATION, spoken
+from idempotent_consumer_cli.clock import endless
+from idempotent_consumer_cli.consumer.discovery import Consumer
 from idempotent_consumer_cli.errors import CommandError
-from idempotent_consumer_cli.lines import count
-from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.pending_rows import PendingSource, list_rows, open_pending, until_ms
+from idempotent_consumer_cli.options import DURATION, Interrupted, operator_command
+from idempotent_consumer_cli.rows.pending import PendingSource, list_rows, open_pending, until_ms
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.words import count, spoken
 
 # For people; --json has all.
 _SHOWN = 20

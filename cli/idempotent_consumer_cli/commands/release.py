@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import click
 
-from idempotent_consumer.aws import CALL_ERRORS
-from idempotent_consumer.claim_resolution import MAX_TEXT
-from idempotent_consumer.workflow_settings import WorkflowSettings
-from idempotent_consumer_cli.caller import caller
-from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer.calls import CALL_ERRORS
+from idempotent_consumer.claims.resolution import MAX_TEXT
+from idempotent_consumer.workflow.settings import WorkflowSettings
+from idempotent_consumer_cli.consumer.discovery import Consumer
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.releasing import Release, Releaser
+from idempotent_consumer_cli.rows.releasing import Release, Releaser
 from idempotent_consumer_cli.screen import Screen
-from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.session import Session, caller
 
 
 @click.command(name="release")
@@ -43,7 +42,11 @@ def command(
     What then becomes of the letter is for `replay`.
     """
     settings = _workflow(consumer)
-    release = Release(_checked(by, "--by") if by is not None else caller(session), _checked(why, "--why"), force)
+    release = Release(
+        _checked(by, "--by", "who decides") if by is not None else caller(session),
+        _checked(why, "--why", "how you know"),
+        force,
+    )
     releaser = Releaser(session.dynamodb, session.step_functions, settings, screen, release, is_dry=dry_run)
     try:
         releaser.run(list(dict.fromkeys(keys)))
@@ -65,9 +68,9 @@ def _workflow(consumer: Consumer) -> WorkflowSettings:
     raise CommandError(f"{consumer.name} is an operation: `resolve` says what became of it, --retry lets it run again")
 
 
-def _checked(text: str, option: str) -> str:
+def _checked(text: str, option: str, what: str) -> str:
     if not text.strip():
-        raise CommandError(f"{option} is blank")
+        raise CommandError(f"{option} is blank: give {what}")
     if len(text) > MAX_TEXT:
         raise CommandError(f"{option} has {len(text)} characters, over {MAX_TEXT}: say it in fewer")
     return text

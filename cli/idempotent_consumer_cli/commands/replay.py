@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import click
 from botocore.exceptions import ClientError
 
-from idempotent_consumer.aws import CALL_ERRORS, MISCONFIGURATIONS, error_code
-from idempotent_consumer_cli import pace
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.dropped import FromDrop
-from idempotent_consumer_cli.durations import DURATION
+from idempotent_consumer.calls import CALL_ERRORS, MISCONFIGURATIONS, error_code
+from idempotent_consumer_cli.consumer.discovery import Consumer
+from idempotent_consumer_cli.consumer.metrics import DIMENSION, NAMESPACE
+from idempotent_consumer_cli.consumer.queues import source_mappings
 from idempotent_consumer_cli.errors import CommandError
-from idempotent_consumer_cli.forecast import as_sent, foreteller, statuses
-from idempotent_consumer_cli.letter import Letter
-from idempotent_consumer_cli.letters import DeadLetters
-from idempotent_consumer_cli.lines import count
-from idempotent_consumer_cli.metrics import DIMENSION, NAMESPACE
-from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.queues import source_mappings
-from idempotent_consumer_cli.replaying import Policy, Replay, Source
+from idempotent_consumer_cli.foresight.foreteller import as_sent, foreteller, statuses
+from idempotent_consumer_cli.letters.file import FromDrop
+from idempotent_consumer_cli.letters.queue import DeadLetters
+from idempotent_consumer_cli.letters.replaying import Policy, Replay, Source
+from idempotent_consumer_cli.letters.selection import Selection, selection_options, visibility_option
+from idempotent_consumer_cli.letters.sending import Pace, Sender
+from idempotent_consumer_cli.options import DURATION, Interrupted, operator_command
 from idempotent_consumer_cli.screen import Screen
-from idempotent_consumer_cli.selection import Selection, selection_options, visibility_option
-from idempotent_consumer_cli.sending import Sender
 from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.words import count
 
 _TEN_MINUTES = 600
 
@@ -94,59 +92,65 @@ def command(
         is_quiet=is_quiet,
         is_followed=is_waiting and not dry_run,
     )
-    sender = Sender(session.sqs, consumer.queue_url, pace.Pace(rate), is_fifo=consumer.is_fifo)
+    pace = Pace(rate)
+    sender = Sender(session.sqs, consumer.queue_url, pace, is_fifo=consumer.is_fifo)
     replay = Replay(
-        consumer,
-        foreteller(session, consumer),
-        statuses(session, consumer),
-        sender,
-        screen,
-        selection,
-        policy,
+        consumer, foreteller(session, consumer), statuses(session, consumer), sender, screen, selection, policy
     )
-
-    def come_back(letter: Letter) -> None:
-        replay.come_back(as_sent(letter, consumer))
-
     with ExitStack() as stack:
         dead = stack.enter_context(
-            DeadLetters(session.sqs, consumer.dead_letter_queue_url, visibility_seconds, come_back)
+            DeadLetters(
+                session.sqs,
+                consumer.dead_letter_queue_url,
+                visibility_seconds,
+                lambda letter: replay.come_back(as_sent(letter, consumer)),
+            )
         )
         _check_move_tasks(session, screen, dead.arn)
-        if from_drop is None:
-            # What is received together is sent before it is visible again.
-            pages = dead.pages(pace.Pace(rate).page(visibility_seconds / 2), is_patient=not dry_run)
-            source = Source(pages, dead.remove, lambda: dead.undeleted, dead.depth.total)
-        else:
-            file = stack.enter_context(FromDrop(from_drop, consumer.name, is_dry=dry_run))
-            source = Source(file.pages(), file.note, lambda: file.unnoted)
-        try:
+        file = None if from_drop is None else stack.enter_context(FromDrop(from_drop, consumer.name, is_dry=dry_run))
+        # What is received together is sent before it is visible again.
+        source = _source(dead, file, pace.page(visibility_seconds / 2), is_patient=not dry_run)
+        with _telling_how_far(replay, dead, source, screen):
             try:
                 replay.run(source, dead)
-                if from_drop is None:
+                if file is None:
                     replay.note_unread(dead)
                 else:
-                    _note_passed(file, from_drop, screen)
+                    _note_passed(file, screen)
                 if policy.is_followed and replay.wait(dead, timeout):
                     _note_paused(session, consumer, replay)
             finally:
                 _count(session, consumer, screen, replay.sent)
             return replay.close(dead)
-        except KeyboardInterrupt:
-            with suppress(*CALL_ERRORS, CommandError, KeyboardInterrupt):
-                source.settle(())
-            raise Interrupted(f"Stopped. {replay.how_far(dead, source)}") from None
-        except (*CALL_ERRORS, CommandError, OSError):
-            screen.note(replay.how_far(dead, source))
-            raise
 
 
-def _note_passed(file: FromDrop, path: Path, screen: Screen) -> None:
+def _source(dead: DeadLetters, file: FromDrop | None, size: int, *, is_patient: bool) -> Source:
+    """file: None where the letters are those of the queue. size: how many are received together."""
+    if file is not None:
+        return Source(file.pages(), file.note, lambda: file.unnoted)
+    return Source(dead.pages(size, is_patient=is_patient), dead.remove, lambda: dead.undeleted, dead.depth.total)
+
+
+@contextmanager
+def _telling_how_far(replay: Replay, dead: DeadLetters, source: Source, screen: Screen) -> Iterator[None]:
+    """Says how far a run came that is stopped or fails, and settles what was sent until then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(*CALL_ERRORS, CommandError, KeyboardInterrupt):
+            source.settle(())
+        raise Interrupted(f"Stopped. {replay.how_far(dead, source)}") from None
+    except (*CALL_ERRORS, CommandError, OSError):
+        screen.note(replay.how_far(dead, source))
+        raise
+
+
+def _note_passed(file: FromDrop, screen: Screen) -> None:
     """Say which letters of the file were not to be sent."""
     if file.passed:
-        screen.note(f"{count(file.passed, 'letter')} passed over: {path}.sent says that they were sent.")
+        screen.note(f"{count(file.passed, 'letter')} passed over: {file.path}.sent says that they were sent.")
     if file.is_cut_off:
-        screen.note(f"The last line of {path} is cut off and passed over: `drop` did not delete its letter.")
+        screen.note(f"The last line of {file.path} is cut off and passed over: `drop` did not delete its letter.")
 
 
 def _note_paused(session: Session, consumer: Consumer, replay: Replay) -> None:

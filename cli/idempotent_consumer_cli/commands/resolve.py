@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import click
 
-from idempotent_consumer.aws import CALL_ERRORS
-from idempotent_consumer.claim_resolution import Decision, Resolution
-from idempotent_consumer_cli.caller import caller
-from idempotent_consumer_cli.consumer import Consumer
+from idempotent_consumer.calls import CALL_ERRORS
+from idempotent_consumer.claims.resolution import Decision, Resolution
+from idempotent_consumer_cli.consumer.discovery import Consumer
 from idempotent_consumer_cli.errors import CommandError
 from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.resolving import Resolver
+from idempotent_consumer_cli.rows.resolving import Resolver
 from idempotent_consumer_cli.screen import Screen
-from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.session import Session, caller
 
 
 @click.command(name="resolve")

@@ -8,18 +8,17 @@ from typing import Any
 import click
 
 from idempotent_consumer_cli import clock
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.durations import spoken
+from idempotent_consumer_cli.consumer.discovery import Consumer
+from idempotent_consumer_cli.consumer.executions import Activity
+from idempotent_consumer_cli.consumer.findings import Finding, find
+from idempotent_consumer_cli.consumer.health import Health, read_health
+from idempotent_consumer_cli.consumer.metrics import LastHour
+from idempotent_consumer_cli.consumer.queues import Depth
 from idempotent_consumer_cli.errors import BAD_INPUT
-from idempotent_consumer_cli.executions import Activity
-from idempotent_consumer_cli.findings import Finding, find
-from idempotent_consumer_cli.health import Health, read_health
-from idempotent_consumer_cli.lines import count, listed
-from idempotent_consumer_cli.metrics import LastHour
 from idempotent_consumer_cli.options import operator_command
-from idempotent_consumer_cli.queues import Depth
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
+from idempotent_consumer_cli.words import count, listed, spoken
 
 # Without these nobody can say that nothing is stuck.
 _DECISIVE = ("queue", "dead-letter queue", "pending rows", "operations", "executions", "mapping")

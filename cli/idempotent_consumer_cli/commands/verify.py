@@ -8,14 +8,20 @@ from typing import Any
 import click
 
 from idempotent_consumer_cli import clock
-from idempotent_consumer_cli.comparison import Judge
-from idempotent_consumer_cli.consumer import Consumer
-from idempotent_consumer_cli.durations import spoken
+from idempotent_consumer_cli.consumer.discovery import Consumer
 from idempotent_consumer_cli.options import Interrupted, operator_command
-from idempotent_consumer_cli.scanning import ReadRate, describe
 from idempotent_consumer_cli.screen import Screen
 from idempotent_consumer_cli.session import Session
-from idempotent_consumer_cli.verification import Disagreement, Tables, Verifier, key_of_events, why_not_demanded
+from idempotent_consumer_cli.verification.comparison import Judge
+from idempotent_consumer_cli.verification.scanning import ReadRate, describe
+from idempotent_consumer_cli.verification.verifier import (
+    Disagreement,
+    Tables,
+    Verifier,
+    key_of_events,
+    why_not_demanded,
+)
+from idempotent_consumer_cli.words import spoken
 
 # For people; --json has all.
 _SHOWN = 20

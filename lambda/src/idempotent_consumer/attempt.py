@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import MISCONFIGURED_REASONS
-from idempotent_consumer.claim_row import StoredResult
+from idempotent_consumer.claims.row import StoredResult
 from idempotent_consumer.effect import (
     OUTCOME_UNKNOWN,
     Applied,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from idempotent_consumer import telemetry
-from idempotent_consumer.aws import CALL_ERRORS, Budget, error_code
+from idempotent_consumer.calls import CALL_ERRORS, Budget, error_code
 from idempotent_consumer.message import Message
 from idempotent_consumer.settings import MAX_HIDDEN_SECONDS, Backoff
 from idempotent_consumer.side_by_side import SideBySide

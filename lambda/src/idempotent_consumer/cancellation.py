@@ -10,9 +10,9 @@ from enum import Enum
 from typing import Any
 
 from idempotent_consumer.answer import PASSING_REASONS, Outcome, Verdict
-from idempotent_consumer.aws import retry_verdict
+from idempotent_consumer.business_row import judge_business_row, judge_identity
+from idempotent_consumer.calls import retry_verdict
 from idempotent_consumer.commit import Commit, judge_ledger_row
-from idempotent_consumer.write import judge_business_row, judge_identity
 
 _CONDITION_FAILED = "ConditionalCheckFailed"
 _CAN_NEVER_SUCCEED = frozenset({"ValidationError", "ItemCollectionSizeLimitExceeded"})
@@ -61,7 +61,7 @@ def read_reasons(
 
 
 def read_error(commits: Sequence[Commit], code: str, verdict: Verdict) -> list[Refusal | None]:
-    """The same for a transaction that failed without reasons; verdict: what `aws.failed_call` makes of the error."""
+    """The same for a transaction that failed without reasons; verdict: what `calls.failed_call` makes of the error."""
     refusal: Refusal | None = None
     if verdict.reason in PASSING_REASONS:
         refusal = Refusal(Next.AGAIN, verdict)

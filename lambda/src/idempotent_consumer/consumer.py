@@ -11,8 +11,9 @@ from typing import Any
 
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
+from idempotent_consumer.aws import Clients
 from idempotent_consumer.backoff import Postponing
+from idempotent_consumer.calls import OUT_OF_TIME, Budget, LambdaContext
 from idempotent_consumer.commit import Commit, prepare, sent_attributes
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import (
@@ -33,9 +34,8 @@ from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.outbox import Outbox
 from idempotent_consumer.plan import Plan, Planner
 from idempotent_consumer.rejection import InvalidPlan, Rejected
-from idempotent_consumer.report import Report, returning_messages
 from idempotent_consumer.settings import Settings
-from idempotent_consumer.settlement import answer, dead_letter, fault, log, postpone
+from idempotent_consumer.settlement import Report, answer, dead_letter, fault, log, postpone, returning_messages
 
 # A large batch goes through all steps part by part. Were it committed as a whole first, a batch that takes longer
 # than the function may would be committed time and again and never published.
@@ -67,7 +67,7 @@ class Consumer:
             self._process(part, held, budget)
             returning = returning_messages(part, held)
             postpone([delivery for delivery in part if delivery.message.id in returning], postponement, budget)
-            self._log(part)
+            log(part)
             report.add(part, returning, telemetry.now_ms())
         return answer(report, lambda: self._emit(report))
 
@@ -90,9 +90,6 @@ class Consumer:
                 part, events = [], 0
         if part:
             yield part
-
-    def _log(self, deliveries: Sequence[Delivery]) -> None:
-        log(deliveries)
 
     def _emit(self, report: Report) -> None:
         telemetry.emit_metrics(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call
+from idempotent_consumer.calls import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call
 from idempotent_consumer.message import REFUSED_CHARACTER, Message
 
 REASON = "dead_letter_reason"

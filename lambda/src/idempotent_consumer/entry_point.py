@@ -11,7 +11,7 @@ from idempotent_consumer.plan import Planner
 
 # What talks to AWS is imported once it is needed: a plan can be imported, checked and tested without the SDKs.
 if TYPE_CHECKING:
-    from idempotent_consumer.aws import LambdaContext
+    from idempotent_consumer.calls import LambdaContext
     from idempotent_consumer.consumer import Consumer
     from idempotent_consumer.operation_consumer import OperationConsumer
 

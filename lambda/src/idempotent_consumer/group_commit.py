@@ -6,9 +6,9 @@ the largest transaction that it may share smaller.
 
 from collections.abc import Callable, Sequence
 
-from idempotent_consumer import aws
+from idempotent_consumer import calls
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import ATTEMPTS, OUT_OF_TIME, Budget
+from idempotent_consumer.calls import ATTEMPTS, OUT_OF_TIME, Budget
 from idempotent_consumer.cancellation import Next, Refusal
 from idempotent_consumer.commit import Commit, judge_ledger_row
 from idempotent_consumer.delivery import Reading, Work
@@ -46,7 +46,7 @@ class GroupCommit:
         group = next_group(window)
         attempts = max((work.attempts for work in group), default=0)
         if attempts:
-            aws.pause(attempts - 1)
+            calls.pause(attempts - 1)
         if group and budget.allows_commit():
             self._write(group, budget)
         else:

@@ -12,7 +12,7 @@ from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.aws import create_client
 from idempotent_consumer.settings import Reader
-from idempotent_consumer.workflow_claim import ClaimRequest, ClaimUnavailable, claim
+from idempotent_consumer.workflow.claim import ClaimRequest, ClaimUnavailable, claim
 
 
 class Guard:

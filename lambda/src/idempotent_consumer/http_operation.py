@@ -9,7 +9,7 @@ from idempotent_consumer.entry_point import is_inside_lambda, uncollected
 
 # It imports the SDK; the module can be imported without, and without an environment.
 if TYPE_CHECKING:
-    from idempotent_consumer.http_effect import HttpEffect
+    from idempotent_consumer.http.effect import HttpEffect
 
 
 def call(event: Event, key: str) -> Any:
@@ -29,7 +29,7 @@ def prepare() -> None:
 
 @cache
 def _effect() -> "HttpEffect":
-    from idempotent_consumer.http_effect import HttpEffect
+    from idempotent_consumer.http.effect import HttpEffect
 
     return HttpEffect.from_environment(os.environ)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import (
+from idempotent_consumer.calls import (
     CALL_ERRORS,
     OUT_OF_TIME,
     Budget,

@@ -1,7 +1,7 @@
 """The order of steps of an operation: claim, run the effect, record what became of it.
 
 A process may die between any two lines here. Its claim then has no worker, and once the lease is over nobody knows
-whether the effect was applied: what may be done about that is the consumer's policy (`claim_decision`).
+whether the effect was applied: what may be done about that is the consumer's policy (`claims.decision`).
 """
 
 from dataclasses import dataclass, field
@@ -10,21 +10,14 @@ from typing import Any
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.attempt import Done, Doubted, Failed, ask_provider, run_effect
-from idempotent_consumer.aws import OUT_OF_TIME, Budget, Clients, LambdaContext
+from idempotent_consumer.aws import Clients
 from idempotent_consumer.backoff import Postponing, drawn_seconds
-from idempotent_consumer.claim import Claim, ClaimFailed, Claims
-from idempotent_consumer.claim_decision import (
-    Next,
-    Step,
-    decide,
-    doubt,
-    exhausted,
-    give_up_or,
-    last_failure,
-    parked,
-)
-from idempotent_consumer.claim_resolution import CLOCK_SKEW_MS
-from idempotent_consumer.claim_row import Row
+from idempotent_consumer.calls import OUT_OF_TIME, Budget, LambdaContext
+from idempotent_consumer.claims.claim import Claim
+from idempotent_consumer.claims.decision import Next, Step, decide, doubt, exhausted, give_up_or, last_failure, parked
+from idempotent_consumer.claims.resolution import CLOCK_SKEW_MS
+from idempotent_consumer.claims.row import Row
+from idempotent_consumer.claims.table import ClaimFailed, Claims
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import Delivery, hold_group
 from idempotent_consumer.effect import OUTCOME_UNKNOWN, Effect, NotApplied, Prepare, Reconcile, Retryable
@@ -33,9 +26,8 @@ from idempotent_consumer.intake import open_message
 from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.operation_settings import MAX_RETRY_SECONDS, OperationSettings, WhenUncertain
 from idempotent_consumer.rejection import short_reason
-from idempotent_consumer.report import Report, returning_messages
 from idempotent_consumer.settings import SettingsError
-from idempotent_consumer.settlement import answer, dead_letter, fault, log, postpone
+from idempotent_consumer.settlement import Report, answer, dead_letter, fault, log, postpone, returning_messages
 
 # How often a row may change under a worker before it leaves the event to the next delivery.
 _LOOKS = 4
@@ -105,7 +97,8 @@ class OperationConsumer:
         least_ms = budget.remaining_ms() + CLOCK_SKEW_MS
         if self._settings.lease_ms < least_ms:
             raise SettingsError(
-                f"OPERATION_LEASE_MS is {self._settings.lease_ms}, below {least_ms}: its time and two minutes"
+                f"OPERATION_LEASE_MS is {self._settings.lease_ms}, below {least_ms}: the function's time and two minutes. "
+                "Raise operation.lease_ms, or lower function.timeout_seconds"
             )
 
     def _emit(self, report: Report, run: _Invocation) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import CALL_ERRORS, Budget, call_for_all, failed_call, retry_verdict
+from idempotent_consumer.calls import CALL_ERRORS, Budget, call_for_all, failed_call, retry_verdict
 from idempotent_consumer.notification import RenderedNotification
 from idempotent_consumer.side_by_side import SideBySide
 

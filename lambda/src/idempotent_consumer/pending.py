@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from idempotent_consumer.answer import Verdict
-from idempotent_consumer.aws import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call, retry_verdict
+from idempotent_consumer.calls import CALL_ERRORS, OUT_OF_TIME, Budget, failed_call, retry_verdict
 from idempotent_consumer.commit import PENDING_SHARDS
 
 INDEX = "pending"

@@ -28,7 +28,7 @@ class Retry:
     def __post_init__(self) -> None:
         _check_why(self.why)
         if self.why in MISCONFIGURED_REASONS | PASSING_REASONS:
-            raise InvalidPlan("Retry gives one of the consumer's own reasons: choose another word")
+            raise InvalidPlan(f"Retry({self.why!r}) gives one of the consumer's own reasons: choose another word")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,9 @@ Planner = Callable[[Event], Plan]
 
 def _check_table(table: Any) -> None:
     if not isinstance(table, str) or not _TABLE_NAME.fullmatch(table):
-        raise InvalidPlan("a table goes by its name, 3 to 255 letters, digits, _, - and dots, not by its ARN")
+        raise InvalidPlan(
+            f"{table!r} is no table's name, which is 3 to 255 letters, digits, _, - and dots: an ARN is none"
+        )
 
 
 def _check_why(why: Any) -> None:

@@ -8,7 +8,8 @@ if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:  # as entry_point.uncollected does
     gc.disable()
 
 from idempotent_consumer import telemetry
-from idempotent_consumer.aws import Budget, Clients, LambdaContext
+from idempotent_consumer.aws import Clients
+from idempotent_consumer.calls import Budget, LambdaContext
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.outbox import Outbox
 from idempotent_consumer.pending import PendingIndex

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import LONGEST_CALL_MS, OUT_OF_TIME, Budget
+from idempotent_consumer.aws import LONGEST_CALL_MS
+from idempotent_consumer.calls import OUT_OF_TIME, Budget
 from idempotent_consumer.commit import UNREADABLE, is_pending, sent_attributes, stored_notification
 from idempotent_consumer.ledger import Ledger
 from idempotent_consumer.notification import RenderedNotification

@@ -15,8 +15,6 @@ _SECONDS_PER_DAY = 86_400
 MAX_CONFIGURED_ATTRIBUTES = 9
 # The ledger row, 400 KB at most, has to hold the notification.
 MAX_NOTIFICATION_BYTES = 350_000
-
-
 # A message is hidden for 12 hours at most (Amazon SQS API Reference, ChangeMessageVisibility).
 MAX_HIDDEN_SECONDS = 43_200
 MAX_RETENTION_SECONDS = 1_209_600
@@ -221,7 +219,7 @@ class Reader:
         except (RecursionError, ValueError):
             value = None
         if not isinstance(value, dict) or not all(isinstance(path, str) for path in value.values()):
-            raise SettingsError(f"{name} is not a JSON object of attribute names and JMESPath expressions")
+            raise SettingsError(f"{name} is {text!r}, not a JSON object of attribute names and JMESPath expressions")
         if len(value) > MAX_CONFIGURED_ATTRIBUTES:
             raise SettingsError(
                 f"{name} has {len(value)} attributes, over {MAX_CONFIGURED_ATTRIBUTES}: SNS takes ten, event_id is one"

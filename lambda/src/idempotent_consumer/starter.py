@@ -9,27 +9,18 @@ if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:  # as entry_point.uncollected does
 
 from idempotent_consumer import telemetry
 from idempotent_consumer.answer import Outcome, Verdict
-from idempotent_consumer.aws import (
-    CALL_ERRORS,
-    OUT_OF_TIME,
-    Budget,
-    Clients,
-    LambdaContext,
-    create_client,
-    error_code,
-    failed_call,
-)
+from idempotent_consumer.aws import Clients, create_client
 from idempotent_consumer.backoff import Postponing
+from idempotent_consumer.calls import CALL_ERRORS, OUT_OF_TIME, Budget, LambdaContext, error_code, failed_call
 from idempotent_consumer.dead_letter import DeadLetterQueue
 from idempotent_consumer.delivery import Delivery, Work
 from idempotent_consumer.intake import open_message, rejected
 from idempotent_consumer.message import Message, read_messages
 from idempotent_consumer.rejection import Rejected
-from idempotent_consumer.report import Report, returning_messages
-from idempotent_consumer.settlement import answer, dead_letter, fault, log, postpone
+from idempotent_consumer.settlement import Report, answer, dead_letter, fault, log, postpone, returning_messages
 from idempotent_consumer.side_by_side import SideBySide
-from idempotent_consumer.workflow_input import execution_input, execution_name, key_of_message, reopened
-from idempotent_consumer.workflow_settings import WorkflowSettings
+from idempotent_consumer.workflow.input import execution_input, execution_name, key_of_message, reopened
+from idempotent_consumer.workflow.settings import WorkflowSettings
 
 _STARTED = Verdict(Outcome.STARTED)
 # This very message has started its execution: whether its effect ran is the guard's to know, not the name's.

@@ -1,4 +1,4 @@
-"""From an action of a plan to an action of the transaction, and the verdict on a row that it was refused for. Pure."""
+"""From an action of a plan to an action of the transaction. Pure."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from idempotent_consumer.settings import Settings, WriteMode
 
 OWN_ATTRIBUTES = frozenset({"event_id", "event_fingerprint", "event_consumer", "event_committed_at", "event_version"})
 _SUMMABLE_DIGITS = 18
-_ROW_EXISTS = Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stored that must not be overwritten")
+# What a refused write means where the plan does not say.
+ROW_EXISTS = Verdict(Outcome.CONFLICT, "row-exists", "a row of this key is stored that must not be overwritten")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Write:
     consumer: AttributeValue
     key: Hashable = None
     size: int = 0
-    otherwise: Verdict = _ROW_EXISTS
+    otherwise: Verdict = ROW_EXISTS
     is_conditional: bool = False
     sharing: Hashable = None
 
@@ -50,35 +51,6 @@ def prepare_write(action: Action, event: Event, now_ms: int, settings: Settings)
     if action.table == settings.ledger_table:
         raise InvalidPlan(f"{type(action).__name__}({action.table!r}): the ledger is written by the consumer alone")
     return _put(action, event, now_ms, settings) if isinstance(action, Put) else _keyed(action, settings)
-
-
-def judge_business_row(row: Item, event: Event, write: Write) -> Verdict:
-    """The verdict on an event that the ledger does not know, one of whose writes was refused for this row."""
-    known = judge_identity(row, event, write)
-    if known is not None:
-        return known
-    if write.mode is WriteMode.NEWER:
-        is_older = _is_older(row.get("event_version"), write.version)
-        if is_older is None:  # the row was not written by version, so it is not the plan's condition that refuses it
-            return _ROW_EXISTS
-        if not is_older:
-            return Verdict(Outcome.SUPERSEDED)
-    return write.otherwise
-
-
-def judge_identity(row: Item, event: Event, write: Write) -> Verdict | None:
-    """The verdict where the row says that it was put for this very event, else None.
-
-    The ledger row of a `sent` event expires, its business row stays: it still tells a duplicate. A row that another
-    consumer wrote for the same event tells nothing of what this one has published.
-    """
-    if write.mode is None or _rendered_id(row.get("event_id")) != event.id:
-        return None
-    if row.get("event_consumer") != write.consumer:
-        return _ROW_EXISTS if write.mode is WriteMode.NEWER else None
-    if str(row.get("event_fingerprint", {}).get("S", "")) == event.fingerprint:
-        return Verdict(Outcome.DUPLICATE, "ledger-row-expired", "the business row carries this event")
-    return Verdict(Outcome.CONFLICT, "id-reused", "the business row holds this event id with other content")
 
 
 # --- Put
@@ -280,7 +252,7 @@ def _otherwise(action: AnyAction) -> Verdict:
     otherwise = action.otherwise
     if otherwise is None:
         if action.condition is None:
-            return _ROW_EXISTS
+            return ROW_EXISTS
         return Verdict(Outcome.REJECTED, "condition-failed", f"the plan's condition on a row of {action.table}")
     if isinstance(otherwise, Retry):
         return Verdict(Outcome.RETRY, otherwise.why)
@@ -292,16 +264,3 @@ def _otherwise(action: AnyAction) -> Verdict:
 def _other_key(action: AnyAction, settings: Settings) -> InvalidPlan:
     names = ", ".join(key.name for key in business_key(settings))
     return InvalidPlan(f"{type(action).__name__}({action.table!r}): the key of this table is {names}")
-
-
-def _is_older(stored: AttributeValue | None, version: AttributeValue | None) -> bool | None:
-    """Whether the stored version is older, in DynamoDB's order: strings by their UTF-8 bytes. None: not comparable."""
-    if stored is None or version is None or stored.keys() != version.keys():
-        return None
-    if "N" in stored:
-        return Decimal(stored["N"]) < Decimal(version["N"])
-    return stored["S"].encode() < version["S"].encode() if "S" in stored else None
-
-
-def _rendered_id(value: AttributeValue | None) -> str | None:
-    return None if value is None else value.get("S", value.get("N"))

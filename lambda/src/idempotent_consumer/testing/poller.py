@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from idempotent_consumer import aws, side_by_side, telemetry
+from idempotent_consumer import calls, side_by_side, telemetry
 from idempotent_consumer.answer import Outcome, Verdict
 from idempotent_consumer.consumer import Consumer
 from idempotent_consumer.delivery import Delivery
@@ -31,7 +31,7 @@ def quiet() -> Iterator[None]:
     """Without pauses, threads, metrics and log lines: there would be a hundred of each."""
     logger = logging.getLogger("idempotent_consumer")
     with (
-        patch.object(aws, "pause", lambda *_: None),
+        patch.object(calls, "pause", lambda *_: None),
         patch.object(side_by_side, "CALLS", 1),
         patch.object(telemetry, "emit_metrics", lambda *_: None),
         patch.object(logger, "disabled", True),

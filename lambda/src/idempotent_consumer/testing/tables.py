@@ -101,7 +101,7 @@ def _table(
     key = tuple(given) or (_DEFAULT_KEY if is_business else _planned_key(own) or _only_attribute(rows))
     if not key:
         raise CannotTry(f'nothing says what the key of {name} is: pass tables={{"{name}": "…"}}')
-    _check_planned(name, own, key, rows, is_business=is_business and not given)
+    _check_planned(name, own, key, is_business=is_business and not given)
     kinds = [given.get(each) or ("S" if is_business else _kind(name, each, own, rows)) for each in key]
     typed = tuple(map(KeyAttribute, key, kinds))
     return Table(name, typed, tuple(_items(name, rows, typed, "business_key" if is_business else "tables")))
@@ -141,7 +141,6 @@ def _check_planned(
     name: str,
     actions: Sequence[AnyAction],
     key: tuple[str, ...],
-    rows: Sequence[Mapping[str, Any]],
     *,
     is_business: bool,
 ) -> None:

@@ -1,0 +1,1 @@
+"""A deployed consumer, as AWS tells of it."""

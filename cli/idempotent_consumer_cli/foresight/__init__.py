@@ -1,0 +1,1 @@
+"""What a replay will do with a letter."""

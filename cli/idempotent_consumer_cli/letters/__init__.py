@@ -1,0 +1,1 @@
+"""Dead letters: read, chosen, sent back, and followed."""

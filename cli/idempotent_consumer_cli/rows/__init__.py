@@ -1,0 +1,1 @@
+"""Rows of ledgers, and what a person decides about them."""

@@ -1,0 +1,1 @@
+"""The ledger beside the business table."""

@@ -1,0 +1,1 @@
+"""At most one worker is at an operation."""

@@ -1,0 +1,1 @@
+"""The shipped effect of an operation: an HTTP call."""

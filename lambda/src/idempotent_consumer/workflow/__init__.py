@@ -1,0 +1,1 @@
+"""What a workflow's starter and guard are made of."""
