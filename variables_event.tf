@@ -1,3 +1,62 @@
+variable "business_table" {
+  default     = {}
+  description = <<-EOT
+    The table that business_table_name names.
+    - create: false uses an existing table; its key is compared with the one given here at each plan. A KMS key of its own needs a policy document in function.policy_documents.
+    - hash_key, range_key: attribute names, 1 to 255 characters; range_key null means none. Another key makes another, empty table.
+    - hash_key_type, range_key_type: S (string) or N (number). An event whose value has another type is dead-lettered.
+  EOT
+  nullable    = false
+
+  type = object({
+    create         = optional(bool, true)
+    hash_key       = optional(string, "id")
+    hash_key_type  = optional(string, "S")
+    range_key      = optional(string)
+    range_key_type = optional(string, "S")
+  })
+
+  validation {
+    condition     = contains(["N", "S"], var.business_table.hash_key_type)
+    error_message = "business_table.hash_key_type is ${jsonencode(var.business_table.hash_key_type)}, but must be S or N."
+  }
+
+  validation {
+    condition     = contains(["N", "S"], var.business_table.range_key_type)
+    error_message = "business_table.range_key_type is ${jsonencode(var.business_table.range_key_type)}, but must be S or N."
+  }
+
+  validation {
+    condition = alltrue([
+      for key in [var.business_table.hash_key, var.business_table.range_key] :
+      key == null ? true : trimspace(key) != "" && length(key) <= 255
+    ])
+    error_message = "business_table.hash_key is ${jsonencode(var.business_table.hash_key)} and range_key ${jsonencode(var.business_table.range_key)}, but a key's name is 1 to 255 characters, not blank."
+  }
+
+  validation {
+    condition     = var.business_table.range_key == null ? true : var.business_table.range_key != var.business_table.hash_key
+    error_message = "business_table.range_key is ${jsonencode(var.business_table.range_key)}, which is business_table.hash_key too: a table has two keys or one."
+  }
+
+  # The consumer writes these attributes itself.
+  validation {
+    condition = alltrue([
+      for key in [var.business_table.hash_key, var.business_table.range_key] :
+      key == null ? true : !contains(["event_committed_at", "event_consumer", "event_fingerprint", "event_version"], key)
+    ])
+    error_message = "business_table.hash_key is ${jsonencode(var.business_table.hash_key)} and range_key ${jsonencode(var.business_table.range_key)}, but event_committed_at, event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key."
+  }
+
+  validation {
+    condition = (
+      (var.business_table.hash_key != "event_id" || var.business_table.hash_key_type == "S") &&
+      (var.business_table.range_key == null ? true : var.business_table.range_key != "event_id" || var.business_table.range_key_type == "S")
+    )
+    error_message = "business_table has the key event_id with type N (hash_key_type ${jsonencode(var.business_table.hash_key_type)}, range_key_type ${jsonencode(var.business_table.range_key_type)}), but the consumer writes event_id as a string: give S."
+  }
+}
+
 variable "event" {
   default     = {}
   description = <<-EOT
@@ -56,64 +115,5 @@ variable "event" {
   validation {
     condition     = var.event.envelope != "s3" || !var.queue.fifo
     error_message = "event.envelope is \"s3\" and queue.fifo is true: S3 cannot send to a FIFO queue. Leave queue.fifo false, or let EventBridge send what S3 tells it (event.envelope = \"eventbridge\")."
-  }
-}
-
-variable "business_table" {
-  default     = {}
-  description = <<-EOT
-    The table that business_table_name names.
-    - create: false uses an existing table; its key is compared with the one given here at each plan. A KMS key of its own needs a policy document in function.policy_documents.
-    - hash_key, range_key: attribute names, 1 to 255 characters; range_key null means none. Another key makes another, empty table.
-    - hash_key_type, range_key_type: S (string) or N (number). An event whose value has another type is dead-lettered.
-  EOT
-  nullable    = false
-
-  type = object({
-    create         = optional(bool, true)
-    hash_key       = optional(string, "id")
-    hash_key_type  = optional(string, "S")
-    range_key      = optional(string)
-    range_key_type = optional(string, "S")
-  })
-
-  validation {
-    condition     = contains(["N", "S"], var.business_table.hash_key_type)
-    error_message = "business_table.hash_key_type is ${jsonencode(var.business_table.hash_key_type)}, but must be S or N."
-  }
-
-  validation {
-    condition     = contains(["N", "S"], var.business_table.range_key_type)
-    error_message = "business_table.range_key_type is ${jsonencode(var.business_table.range_key_type)}, but must be S or N."
-  }
-
-  validation {
-    condition = alltrue([
-      for key in [var.business_table.hash_key, var.business_table.range_key] :
-      key == null ? true : trimspace(key) != "" && length(key) <= 255
-    ])
-    error_message = "business_table.hash_key is ${jsonencode(var.business_table.hash_key)} and range_key ${jsonencode(var.business_table.range_key)}, but a key's name is 1 to 255 characters, not blank."
-  }
-
-  validation {
-    condition     = var.business_table.range_key == null ? true : var.business_table.range_key != var.business_table.hash_key
-    error_message = "business_table.range_key is ${jsonencode(var.business_table.range_key)}, which is business_table.hash_key too: a table has two keys or one."
-  }
-
-  # The consumer writes these attributes itself.
-  validation {
-    condition = alltrue([
-      for key in [var.business_table.hash_key, var.business_table.range_key] :
-      key == null ? true : !contains(["event_committed_at", "event_consumer", "event_fingerprint", "event_version"], key)
-    ])
-    error_message = "business_table.hash_key is ${jsonencode(var.business_table.hash_key)} and range_key ${jsonencode(var.business_table.range_key)}, but event_committed_at, event_consumer, event_fingerprint and event_version are attributes that the consumer writes: they cannot be a key."
-  }
-
-  validation {
-    condition = (
-      (var.business_table.hash_key != "event_id" || var.business_table.hash_key_type == "S") &&
-      (var.business_table.range_key == null ? true : var.business_table.range_key != "event_id" || var.business_table.range_key_type == "S")
-    )
-    error_message = "business_table has the key event_id with type N (hash_key_type ${jsonencode(var.business_table.hash_key_type)}, range_key_type ${jsonencode(var.business_table.range_key_type)}), but the consumer writes event_id as a string: give S."
   }
 }

@@ -83,6 +83,6 @@ def _beside_python(name: str) -> str:
     program = Path(sys.executable).with_name(name)
     if not program.is_file():
         raise CannotRun(
-            f"{name} is not in this environment: make lint makes one, or pip install -r requirements-dev.txt"
+            f"{name} is not in this environment: `make check` makes one, or pip install -r requirements-dev.txt"
         )
     return str(program)

@@ -84,4 +84,3 @@ run "aws_us_gov" {
     error_message = "topic_arn is ${output.topic_arn}"
   }
 }
-

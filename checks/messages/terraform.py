@@ -43,7 +43,7 @@ def _end_of_template(text: str, position: int) -> int:
     depth = 1
     while depth:
         if text[position] == '"':
-            position += 1
+            position = _end_of_string(text, position + 1)
             continue
         depth += {"{": 1, "}": -1}.get(text[position], 0)
         position += 1

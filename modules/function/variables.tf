@@ -57,7 +57,7 @@ variable "name" {
 }
 
 variable "rights" {
-  description = "What the role may do beyond reading its queue, dead-lettering, logging, tracing and joining a VPC: statements of the role's policy, each with a sid, AWS's action names and the ARNs that these are on. How many they are must be known at plan, the ARNs need not be."
+  description = "What the role may do beyond reading its queue, dead-lettering, logging, tracing and joining a VPC: statements of the role's policy, each with a sid, actions (AWS's names of them) and resources (the ARNs that these are on). How many they are must be known at plan, the ARNs need not be."
   nullable    = false
 
   type = list(object({

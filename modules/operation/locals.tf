@@ -53,7 +53,7 @@ locals {
   )
 }
 
-# The limits of lambda/src/idempotent_consumer/http_url.py. In JMESPath's quotes, \' stands for '.
+# The limits of lambda/src/idempotent_consumer/http/url.py. In JMESPath's quotes, \' stands for '.
 locals {
   # [host without the dot at its end and without its port]
   http_host = "^([A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(?:\\.[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*)\\.?(?::[1-9][0-9]{0,4})?$"

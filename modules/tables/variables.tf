@@ -1,6 +1,6 @@
 variable "business_table" {
   default     = null
-  description = "Whether the business table is created (create) or exists, and its key: hash_key and range_key are attribute names (range_key null = none), the types are S or N. An existing table with another key is refused. Null = no business table."
+  description = "Whether the business table is created (create) or exists, and its key: hash_key and range_key are attribute names (range_key null = none), hash_key_type and range_key_type are S or N. An existing table with another key is refused. Null = no business table."
 
   type = object({
     create         = bool

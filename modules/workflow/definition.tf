@@ -8,7 +8,7 @@
 #
 # Guard failed leads to Release, and Outcome not recorded (of Complete) to Dead letter.
 #
-# lambda/src/idempotent_consumer/workflow_claim.py writes the same row, and says what stands in it.
+# lambda/src/idempotent_consumer/workflow/claim.py writes the same row, and says what stands in it.
 locals {
   given = "$states.context.Execution.Input"
   owner = "{% $states.context.Execution.Id %}"

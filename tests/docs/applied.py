@@ -22,16 +22,35 @@ KNOWN_AFTER_APPLY = {
 }
 
 
-def plan_of(folder: Path, text: str, state: Mapping[str, Any] | None = None, *, init: bool = True) -> dict[str, Any]:
-    """The plan of a root module, in Terraform's JSON form, against a state that nobody refreshes."""
+def state_of(folder: Path, text: str) -> dict[str, Any]:
+    """The state of a root module that has been applied."""
+    state: dict[str, Any] | None = None
+    prepare(folder, text)
+    # What depends on what only AWS knows is planned once that is known.
+    for _ in range(2):
+        terraform(folder, "plan", "-refresh=false", "-out=plan")
+        state = state_after(json.loads(terraform(folder, "show", "-json", "plan")))
+        write_state(folder, state)
+    assert state is not None
+    return state
+
+
+def planned_actions(folder: Path, text: str, state: Mapping[str, Any]) -> dict[str, str]:
+    """What Terraform would do to the resources of a state, which nobody refreshes: address → action."""
+    prepare(folder, text)
+    write_state(folder, state)
+    lines = map(json.loads, terraform(folder, "plan", "-refresh=false", "-json").splitlines())
+    changes = [line["change"] for line in lines if line["type"] == "planned_change"]
+    return {change["resource"]["addr"]: change["action"] for change in changes if change["action"] != "read"}
+
+
+def prepare(folder: Path, text: str) -> None:
     (folder / "main.tf").write_text(OFFLINE_PROVIDER + text.replace("@/", module_source(folder)), encoding="utf-8")
-    if state is not None:
-        (folder / "terraform.tfstate").write_text(json.dumps(state), encoding="utf-8")
-    if init:
-        terraform(folder, "init", "-backend=false")
-    terraform(folder, "plan", "-refresh=false", "-out=plan")
-    plan: dict[str, Any] = json.loads(terraform(folder, "show", "-json", "plan"))
-    return plan
+    terraform(folder, "init", "-backend=false")
+
+
+def write_state(folder: Path, state: Mapping[str, Any]) -> None:
+    (folder / "terraform.tfstate").write_text(json.dumps(state), encoding="utf-8")
 
 
 def terraform(folder: Path, *arguments: str) -> str:
@@ -90,12 +109,3 @@ def made_up(kind: str, values: Mapping[str, Any], key: str) -> str:
     if kind == "aws_sns_topic":
         key = "arn"
     return KNOWN_AFTER_APPLY[key].format(service=kind.split("_")[1], name=name)
-
-
-def changes(plan: Mapping[str, Any], below: str) -> dict[str, list[str]]:
-    """What a plan changes below a module: address → actions."""
-    return {
-        change["address"].removeprefix(f"{below}."): change["change"]["actions"]
-        for change in plan["resource_changes"]
-        if change["address"].startswith(f"{below}.") and change["change"]["actions"] not in (["no-op"], ["read"])
-    }
