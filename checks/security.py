@@ -21,7 +21,7 @@ from local.terraform import CHECKOUT, copy_modules
 
 REQUIREMENTS = CHECKOUT / "requirements-checkov.txt"
 ENVIRONMENT = CHECKOUT / "build" / "checkov"
-INSTALL_SECONDS, SCAN_SECONDS = 900, 600
+INSTALL_SECONDS, SCAN_SECONDS = 900, 900
 # With an API key in its environment checkov would send what it reads to its maker.
 _DROPPED = ("BC_", "CHECKOV_", "CKV_", "LOG_LEVEL", "PRISMA_", "PYTHON")
 _SKIP = re.compile(r"checkov:skip=\s*(?P<check>\w+)(?::(?P<reason>[^\n]*))?")

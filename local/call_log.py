@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-KILLED = "Worker process died"
+# What ministack says of a process that ended in a call, or while it started for one and without a word.
+KILLED = ("Worker process died", "Worker process exited immediately. stderr:")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Call:
 
     @property
     def is_killed(self) -> bool:
-        return KILLED in self.error
+        return self.error.strip() in KILLED
 
 
 def recording(path: Path) -> dict[str, str]:

@@ -158,7 +158,8 @@ def _await_drained(consumer: Consumer, run: Run, sending: Sending, kills: list[i
         done = max(0, sent - depth.waiting - depth.in_flight)
         if kills and done >= kills[0] and depth.in_flight:
             kills.pop(0)
-            run.kills.append((time.time_ns() // 1_000_000, consumer.emulator.kill_workers(consumer.function)))
+            killed = consumer.emulator.kill_workers(consumer.function)
+            run.kills.append((time.time_ns() // 1_000_000, killed))
         fresh = [heard(message) for message in subscriber.take(most=100)]
         run.heard += fresh
         show(done, note=f"{depth.in_flight} in work, {len(run.heard)} announced")

@@ -57,7 +57,7 @@ THEMES = {
         "A message came with the id of an event that was there before, and another total. The ledger knows the content "
         "it has seen: the row stayed as it was, and the message went to the dead-letter queue.",
     ),
-    Theme.RESENT: ("Sent again later", "The producer sent these once more. The ledger said that they were done."),
+    Theme.RESENT: ("Sent again later", "The producer sent these once more. What was done was not done again."),
     Theme.RETURNED: ("Given out again", "A call could not finish with these, and SQS gave them out again."),
 }
 _METRICS = {

@@ -31,8 +31,9 @@ def stories(
     """A group of events. name: for its ids. seconds: what the small time lines show. The most deliveries come first."""
     ordered = sorted(shown, key=lambda story: (-len(story.deliveries), story.deliveries[0].at))
     first, others = ordered[:FIRST], ordered[FIRST:]
-    caption = f"{heading}: {len(first):,} of {counted(len(shown), 'event')}, the most deliveries first"
-    others_caption = f"{heading}: {len(others):,} more of {counted(len(shown), 'event')}"
+    count = counted(len(shown), "event")
+    caption = f"{heading}: {len(first)} of {count}, the most deliveries first" if others else f"{heading}: {count}"
+    others_caption = f"{heading}: {len(others):,} more of {count}"
     more = element(
         "details",
         element("summary", f"{counted(len(others), 'event')} more"),
@@ -41,7 +42,7 @@ def stories(
     )
     return element(
         "details",
-        element("summary", element("h3", f"{heading}: {counted(len(shown), 'event')}")),
+        element("summary", element("h3", f"{heading}: {count}")),
         element("p", text),
         _story_table(name, caption, first, kills, seconds),
         *([more] if others else []),
@@ -107,7 +108,7 @@ def dead_letters(letters: Sequence[DeadLetter]) -> Element:
         ),
         table(
             "dead-letters-table",
-            f"{counted(len(letters), 'message')} in the dead-letter queue",
+            f"{counted(sum(letter.copies for letter in letters), 'dead letter')} of {counted(len(letters), 'message')}",
             ["reason", "what is wrong", "message", "deliveries"],
             [element("tbody", *rows, class_="rows")],
             kind="wide",

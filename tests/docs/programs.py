@@ -31,6 +31,7 @@ TERRAFORM = {
     "apply": {*CHOICES, "-auto-approve"},
     "destroy": {"-auto-approve", "-target", "-var", "-var-file"},
     "fmt": {"-check", "-diff", "-recursive"},
+    "import": {"-var", "-var-file"},
     "init": {"-backend", "-upgrade"},
     "output": {"-json", "-raw"},
     "plan": {*CHOICES, "-detailed-exitcode", "-out"},
@@ -185,7 +186,7 @@ PROGRAMS: dict[str, Callable[[Command], str | None]] = {
     "terraform": terraform,
     # Neither of this project nor of AWS: what they take is theirs to say.
     **dict.fromkeys(
-        ["cat", "echo", "export", "git", "grep", "jq", "open", "pre-commit", "sleep"], lambda command: None
+        ["cat", "echo", "export", "git", "grep", "jq", "open", "pre-commit", "pytest", "sleep"], lambda command: None
     ),
 }
 

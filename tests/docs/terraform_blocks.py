@@ -95,7 +95,9 @@ def complete(block: Block, others: list[Block]) -> str:
 
 def referred(text: str, others: list[Block]) -> Iterator[str]:
     """What a text refers to and does not make: from another block of its page, or given."""
-    for address in sorted(set(re.findall(r"\b(?:aws_\w+|module)\.\w+", text))):
+    # These name what is no longer there.
+    without_moves = re.sub(r"^(?:moved|removed) \{.*?^\}", "", text, flags=re.M | re.S)
+    for address in sorted(set(re.findall(r"\b(?:aws_\w+|module)\.\w+", without_moves))):
         kind, name = address.split(".")
         made = f'module "{name}"' if kind == "module" else f'"{kind}" "{name}"'
         if made not in text:

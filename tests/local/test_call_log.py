@@ -50,14 +50,17 @@ def test_a_call_is_noted_with_its_messages_and_its_log(tmp_path: Path) -> None:
 
 def test_a_killed_call_is_told_from_one_that_failed(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    for message in ("Worker process died", "Task timed out after 15.00 seconds"):
+    messages = {
+        "Worker process died": True,
+        "Worker process exited immediately. stderr: ": True,
+        "Worker process exited immediately. stderr: ImportError: no module": False,
+        "Task timed out after 15.00 seconds": False,
+    }
+    for message in messages:
         emulator = service({"error": True, "body": {"errorType": "Runtime.ExitError", "errorMessage": message}})
         record_calls(emulator, path)
         emulator._execute_function({}, EVENT)
-    assert sorted((call.error, call.is_killed) for call in calls_in(path)) == [
-        ("Task timed out after 15.00 seconds", False),
-        ("Worker process died", True),
-    ]
+    assert {call.error: call.is_killed for call in calls_in(path)} == messages
 
 
 def test_a_call_within_the_call_is_not_noted_again(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 
 from local.audit import Found, Row, audit
-from local.call_log import KILLED, Call, Handed, Logged
+from local.call_log import Call, Handed, Logged
 from local.demo_gather import Seen, meanings, record_of
 from local.demo_record import Change, Delivery, Kill, Kind, Outcome, Record, Theme, figures
 from local.traffic import Traffic
 from local.watching import Heard
 
+KILLED = "Worker process died"
 ROWS, PUBLISHED, MARKED, DEAD = Change.ROWS, Change.PUBLISHED, Change.MARKED, Change.DEAD_LETTER
 DONE = (ROWS, PUBLISHED, MARKED)
 
@@ -204,6 +205,35 @@ def test_of_two_calls_that_meet_the_counts_tell_which_resumed() -> None:
 
     assert told(meeting({"Resumed": 1}), "a")[1] == (Kind.AGAIN, Outcome.RESUMED, (PUBLISHED,))
     assert told(meeting({"Duplicates": 1}), "a")[1] == (Kind.AGAIN, Outcome.DUPLICATE, ())
+
+
+def test_a_call_resumes_no_more_events_than_it_counts_and_none_that_was_settled_before() -> None:
+    """The second call finds `a` settled, marks `b` itself, resumes `c` beside the first call, and reads `d` as sent."""
+    names = ["a", "b", "c", "d"]
+    first = [handed(f"{name}1", body(name), 1000) for name in names]
+    again = [handed(f"{name}2", body(name), 1050) for name in names]
+    made = record(
+        names,
+        [[body(name) for name in names]] * 2,
+        [
+            Call(1100, 1300, tuple(first), counts={"Applied": 4}),
+            Call(1150, 1350, tuple(again), counts={"Resumed": 2, "Duplicates": 2}),
+        ],
+        [
+            *(pending(name, f"{name}1", 1110) for name in names),
+            sent("a", "a1", 1140),
+            sent("b", "b2", 1340),
+            sent("c", "c1", 1250),
+            sent("d", "d1", 1200),
+        ],
+        [*(("a", at_ms) for at_ms in (1120, 1160, 1170, 1180)), ("b", 1330), ("c", 1240), ("c", 1320), ("d", 1130)],
+    )
+    assert [told(made, name)[1][1] for name in names] == [
+        Outcome.DUPLICATE,
+        Outcome.RESUMED,
+        Outcome.RESUMED,
+        Outcome.DUPLICATE,
+    ]
 
 
 def test_each_notification_goes_to_a_call_that_can_have_published_it() -> None:

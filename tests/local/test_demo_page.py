@@ -232,6 +232,7 @@ def test_a_large_group_shows_its_first_events_and_the_others_on_demand() -> None
 
 def test_dead_letters_have_their_reasons_and_their_deliveries() -> None:
     (table,) = PAGE.by_id("dead-letters").all("table")
+    assert next(table.all("caption")).text == "4 dead letters of 3 messages"
     assert rows(table)[1:] == [
         [
             "bad-json2 copies",

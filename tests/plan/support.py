@@ -34,8 +34,9 @@ class Plan:
     json: Mapping[str, Any]
 
     def after(self, address: str) -> dict[str, Any]:
-        """The planned values; what is known only after apply is missing."""
-        return dict(self._change(address)["after"])
+        """The planned values, or those that a data source was read with; what is known only after apply is missing."""
+        read = self._read(self.json["prior_state"]["values"]["root_module"])
+        return dict(read[address] if address in read else self._change(address)["after"])
 
     def values(self, address: str, *names: str) -> tuple[Any, ...]:
         """Some of the planned values, in the order asked for."""
@@ -61,6 +62,13 @@ class Plan:
         for name in modules:
             module = module["module_calls"][name]["module"]
         return dict(module)
+
+    def _read(self, module: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+        """The values of the data sources of a module, and of those below it, that have been read for the plan."""
+        read = {each["address"]: each["values"] for each in module.get("resources", [])}
+        for child in module.get("child_modules", []):
+            read |= self._read(child)
+        return read
 
     def _change(self, address: str) -> Mapping[str, Any]:
         changes = {change["address"]: change["change"] for change in self.json["resource_changes"]}
