@@ -13,7 +13,8 @@ from checks.tree import Tree
 SOURCE = "pyproject.toml"
 CHANGELOG = "CHANGELOG.md"
 _RELEASE = re.compile(r"^## \[(?P<version>[^\]]+)\]", re.M)
-_REFERENCE = re.compile(r"\bref=v?[0-9][\w.+-]*")
+# As Terraform and pip name a tag of a repository.
+_REFERENCE = re.compile(r"(?P<how>\bref=|\.git@)v?[0-9][\w.+-]*")
 
 
 def problems(tree: Tree) -> list[str]:
@@ -23,10 +24,10 @@ def problems(tree: Tree) -> list[str]:
 
 
 def write(tree: Tree, root: Path) -> list[str]:
-    """Set all `?ref=v…` to the project's version; the paths that were written."""
+    """Set all `?ref=v…` and `.git@v…` to the project's version; the paths that were written."""
     written = []
     for path, text in _with_references(tree):
-        if (new := _REFERENCE.sub(f"ref=v{version_of(tree)}", text)) != text:
+        if (new := _REFERENCE.sub(rf"\g<how>v{version_of(tree)}", text)) != text:
             (root / path).write_text(new)
             written.append(path)
     return written
@@ -52,8 +53,9 @@ def _changelog(version: str, tree: Tree) -> Iterator[str]:
 def _references(version: str, tree: Tree) -> Iterator[str]:
     for path, text in _with_references(tree):
         for match in _REFERENCE.finditer(text):
-            if match[0] != f"ref=v{version}":
-                what = f"{match[0]} is not the version: write ref=v{version}, as {SOURCE} has it"
+            right = f"{match['how']}v{version}"
+            if match[0] != right:
+                what = f"{match[0]} is not the version: write {right}, as {SOURCE} has it"
                 yield at(path, line_of(text, match.start()), what)
 
 

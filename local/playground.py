@@ -16,9 +16,8 @@ LOG = CHECKOUT / "build" / "emulator.log"
 def main() -> int:
     interrupt_on_signals()
     try:
-        provider = cli_environment()["TF_CLI_CONFIG_FILE"]
         with Emulator(LOG) as emulator:
-            print(_invitation(emulator.endpoint, provider), flush=True)
+            print(_invitation(emulator.endpoint), flush=True)
             while True:
                 signal.pause()
     except KeyboardInterrupt:
@@ -29,14 +28,21 @@ def main() -> int:
         return 1
 
 
-def _invitation(endpoint: str, provider: str) -> str:
+def exports(endpoint: str) -> str:
+    """The lines for a shell in which Terraform, the AWS command line and ours go to the emulator."""
+    provider = shlex.quote(cli_environment()["TF_CLI_CONFIG_FILE"])
+    return f"""\
+export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION={REGION}
+export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+export TF_CLI_CONFIG_FILE={provider}
+"""
+
+
+def _invitation(endpoint: str) -> str:
     return f"""\
 An AWS emulator is up at {endpoint}, with IAM enforced. In another terminal:
 
-export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION={REGION}
-export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-export TF_CLI_CONFIG_FILE={shlex.quote(provider)}
-
+{exports(endpoint)}
 Then apply examples/orders, or a root module of your own. A later plan shows changes to alarms: the emulator does not
 read them back whole. Its log: {LOG.relative_to(CHECKOUT)}
 Ctrl-C stops it; nothing is kept."""

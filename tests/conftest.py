@@ -24,7 +24,7 @@ os.environ |= {
 
 
 # The longest first, so that no worker is left with them at the end.
-ORDER = ("e2e", "plan")
+ORDER = ("e2e", "plan", "docs")
 # End-to-end tests with an emulator and an apply of their own; the others share one.
 OWN_APPLY = ("test_examples.py", "test_operations.py", "test_workflows.py", "test_writing_a_plan.py")
 

@@ -18,21 +18,12 @@ variables {
   }
 
   function = {
-    architecture            = "arm64"
-    batching_window_seconds = null
-    enabled                 = true
-    handler                 = null
-    layers                  = []
-    maximum_concurrency     = null
-    memory_mb               = 512
-    package                 = null
-    permissions_boundary    = null
-    policy_documents        = []
-    reserved_concurrency    = null
-    runtime                 = "python3.13"
-    snap_start              = false
-    timeout_seconds         = 30
-    vpc                     = null
+    architecture         = "arm64"
+    memory_mb            = 512
+    permissions_boundary = null
+    runtime              = "python3.13"
+    timeout_seconds      = 30
+    vpc                  = null
   }
 }
 

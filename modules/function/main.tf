@@ -78,7 +78,7 @@ resource "aws_lambda_function" "worker" {
 
   lifecycle {
     precondition {
-      condition     = try(fileexists(local.package), false)
+      condition     = var.function.package == null || try(fileexists(local.package), false)
       error_message = "function.package is ${jsonencode(local.package)}, and there is no such file: give the path of the function's zip, or null for the one that comes with the module."
     }
 

@@ -57,8 +57,8 @@ def test_a_missing_changelog_and_one_without_a_release_are_found() -> None:
 
 
 def test_writing_sets_the_references_and_leaves_history_alone(tmp_path: Path) -> None:
-    for path, text in (GOOD | {"README.md": "a?ref=v1.1.0\n"}).items():
+    for path, text in (GOOD | {"README.md": "a?ref=v1.1.0 b.git@v1.1.0\n"}).items():
         (tmp_path / path).write_text(text)
     assert version.write(read(tmp_path, sorted(GOOD)), tmp_path) == ["README.md"]
-    assert (tmp_path / "README.md").read_text() == "a?ref=v1.2.0\n"
+    assert (tmp_path / "README.md").read_text() == "a?ref=v1.2.0 b.git@v1.2.0\n"
     assert (tmp_path / "CHANGELOG.md").read_text() == GOOD["CHANGELOG.md"]

@@ -133,6 +133,8 @@ def pip(command: Command) -> str | None:
             return f"{word} is not this project"
         if found[2] and found[2] not in project["optional-dependencies"]:
             return f"this project has no extra {found[2]}"
+        if found[3] not in ("PLACEHOLDER_tag", f"v{project['version']}"):
+            return f"{word} is not of version {project['version']}"
     return None if command.words[1] == "install" else "pip is there to install"
 
 

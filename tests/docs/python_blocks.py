@@ -68,7 +68,7 @@ def pieces_test() -> str:
     """A test of each piece."""
     text = PIECES_BEGIN
     for block in pieces():
-        raises = PIECES[first_line(block)]
+        raises = PIECES.get(first_line(block))
         text += f"\n\ndef test_{block.name}() -> None:\n"
         text += f"    with pytest.raises(Reject, match={raises!r}):\n" if raises else "    if True:\n"
         text += indent(block.text, 8 * " ")

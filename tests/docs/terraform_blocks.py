@@ -71,8 +71,8 @@ SOURCE = re.compile(r'(\bsource\s*=\s*)"(?:git::[^"/]*//[^"]*?\.git(?://([^"?]*)
 
 def write_root(folder: Path, some: list[Block]) -> None:
     """Write a child module for each block, and the calls of them; one that stands on several pages is planned once."""
-    some = list({re.sub(r"source = .*", "", block.text): block for block in some}.values())
-    for block in some:
+    different = {SOURCE.sub(lambda found: found[2] or "", block.text): block for block in some}.values()
+    for block in different:
         child = folder / block.name
         child.mkdir()
         others = [other for other in some if other.page == block.page and other != block]
@@ -80,7 +80,7 @@ def write_root(folder: Path, some: list[Block]) -> None:
         # What a page names beside its own files: a plan looks only whether they are there.
         for beside, zip_file in re.findall(r'"(\$\{path\.module\}/)?(\w+\.zip)"', block.text):
             ((child if beside else folder) / zip_file).write_bytes(b"zip")
-    calls = (f'module "{block.name}" {{\n  source = "./{block.name}"\n}}\n' for block in some)
+    calls = (f'module "{block.name}" {{\n  source = "./{block.name}"\n}}\n' for block in different)
     (folder / "blocks.tf").write_text("".join(calls), encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from tests.docs.pages import SHELLS, Block, blocks, each, pages, text_of
-from tests.docs.programs import problem
+from tests.docs.programs import PROJECT, problem
 from tests.docs.shell_blocks import Command, commands_of, shell_commands
 
 # What is said in passing: `make test`, `idempotent-consumer status`. A target or command is one word of small letters.
@@ -68,6 +68,10 @@ X=1 make test && cd b
         (
             'pip install "git+https://github.com/you/another.git@v1"',
             "git+https://github.com/you/another.git@v1 is not this project",
+        ),
+        (
+            f'pip install "git+https://github.com/you/{PROJECT}@v0.1"',
+            f"git+https://github.com/you/{PROJECT}@v0.1 is not of",
         ),
         ("python lambda/build.py --sauce x", "unrecognized arguments: --sauce x"),
         ("python -m tests.explore", "there is no program tests.explore"),

@@ -67,7 +67,7 @@ def test_an_old_terraform_is_refused(tools: Path) -> None:
 def test_an_interrupted_demo_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
     work = tmp_path / "work"
     program = (
-        "import sys; from pathlib import Path; from local import demo\n"
+        "import sys; from pathlib import Path; from local.demo import __main__ as demo\n"
         f"demo.WORK = Path({str(work)!r}); demo.RESULT = Path({str(tmp_path / 'demo.json')!r})\n"
         "sys.exit(demo.main([]))\n"
     )

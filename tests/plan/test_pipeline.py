@@ -184,6 +184,8 @@ def test_the_reconciler_is_as_configured_and_otherwise_as_the_worker(pipeline: P
     for function in (minimal, full):
         assert pipeline.values(function, "filename")[0].endswith("/lambda/dist/idempotent-consumer.zip")
     assert pipeline.values(full, "vpc_config")[0][0]["subnet_ids"] == ["subnet-1", "subnet-2"]
+    log = full.replace("aws_lambda_function", "aws_cloudwatch_log_group")
+    assert pipeline.values(log, "name", "retention_in_days", "kms_key_id") == ("/aws/lambda/uploads-reconciler", 7, KEY)
 
 
 def test_the_reconciler_runs_on_a_schedule_that_takes_no_second_try(pipeline: Plan) -> None:

@@ -97,8 +97,8 @@ class OperationConsumer:
         least_ms = budget.remaining_ms() + CLOCK_SKEW_MS
         if self._settings.lease_ms < least_ms:
             raise SettingsError(
-                f"OPERATION_LEASE_MS is {self._settings.lease_ms}, below {least_ms}: the function's time and two minutes. "
-                "Raise operation.lease_ms, or lower function.timeout_seconds"
+                f"OPERATION_LEASE_MS is {self._settings.lease_ms}, below {least_ms}: the function's time and two "
+                "minutes. Raise operation.lease_ms, or lower function.timeout_seconds"
             )
 
     def _emit(self, report: Report, run: _Invocation) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from local.markup import document, element
+from local.demo.markup import document, element
 
 
 def test_what_an_element_holds_is_escaped() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from local import demo
 from local.audit import Found
-from local.demo import Run
+from local.demo import __main__ as demo
+from local.demo.__main__ import Run
 from local.processes import ServerError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from local.markup import Element, element
+from local.demo.markup import Element, element
 
 
 def section(name: str, heading: str, *content: Element) -> Element:

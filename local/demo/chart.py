@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from local.demo_record import Delivery, Kill, Kind, Outcome, Record
-from local.markup import Element, element
+from local.demo.markup import Element, element
+from local.demo.record import Delivery, Kill, Kind, Outcome, Record
 
 # What a delivery is drawn as, with the words of the legend.
 FILLS = {"first": "first send", "again": "sent again", "redelivered": "redelivered"}
@@ -74,7 +74,7 @@ def lanes(record: Record, bins: int, seconds: float) -> list[Lane]:
 
 
 def chart(record: Record) -> Element:
-    """The time line as a picture; `demo_page` gives the same as a table."""
+    """The time line as a picture; `time_line.py` gives the same as a table."""
     seconds = span(record)
     rows = lanes(record, _BINS, seconds)
     height = _TOP + _LANE * len(rows) + 30

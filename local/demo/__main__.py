@@ -18,13 +18,14 @@ from rich.table import Table
 from local.audit import Found, Report, Row, audit
 from local.call_log import calls_in, recording
 from local.consumer import Consumer, Sending, read
-from local.demo_gather import Seen, meanings, record_of
-from local.demo_page import render
-from local.demo_record import figures
+from local.demo.gather import Seen, meanings, record_of
+from local.demo.page import render
+from local.demo.record import figures
 from local.emulator import Emulator
+from local.playground import exports
 from local.processes import ServerError, interrupt_on_signals
 from local.screen import Screen, ticking
-from local.terraform import CHECKOUT, Root, TerraformError, cli_environment
+from local.terraform import CHECKOUT, Root, TerraformError
 from local.traffic import Traffic, orders
 from local.watching import Heard, heard, reported_outcomes
 
@@ -202,41 +203,32 @@ def _show(report: Report, run: Run, seconds: float, screen: Screen) -> None:
 
 
 def _show_way_around(consumer: Consumer, screen: Screen) -> None:
-    endpoint, outputs = consumer.emulator.endpoint, consumer.outputs
-    aws = f"aws --endpoint-url {endpoint}"  # version 1 of the command line does not read AWS_ENDPOINT_URL
+    emulator, outputs = consumer.emulator, consumer.outputs
+    root = (WORK / "terraform" / EXAMPLE).relative_to(CHECKOUT)
     screen.console.print(
         f"""
-The emulator is still up at {endpoint}. Look around:
+The emulator is still up at {emulator.endpoint}. Look around:
 
-  export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION=us-east-1
-  export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-  {aws} dynamodb scan --table-name {consumer.business} --max-items 3
-  {aws} dynamodb scan --table-name {consumer.ledger} --max-items 3
-  {aws} sqs send-message --queue-url {outputs["queue_url"]} --message-body '{{"id": "mine-1", "total": 5}}'
-  {aws} sqs receive-message --queue-url {consumer.subscriber_url} --message-attribute-names All
-  {aws} logs filter-log-events --log-group-name {outputs["log_group_name"]}
+{exports(emulator.endpoint)}
+aws dynamodb scan --table-name {consumer.business} --max-items 3
+aws dynamodb scan --table-name {consumer.ledger} --max-items 3
+aws sqs send-message --queue-url {outputs["queue_url"]} --message-body '{{"id": "mine-1", "total": 5}}'
+aws sqs receive-message --queue-url {consumer.subscriber_url} --message-attribute-names All
+aws logs filter-log-events --log-group-name {outputs["log_group_name"]}
 
-What its operators have, with the same variables:
+What its operators have:
 
-  .venv/bin/idempotent-consumer status --name orders
-  .venv/bin/idempotent-consumer inspect --name orders
-  .venv/bin/idempotent-consumer verify --terraform-dir {(WORK / "terraform" / EXAMPLE).relative_to(CHECKOUT)}
+.venv/bin/idempotent-consumer status --name orders
+.venv/bin/idempotent-consumer inspect --name orders
+.venv/bin/idempotent-consumer verify --terraform-dir {root}
 
 The demo has taken dead letters and notifications out of their queues; a message without an id makes a new dead letter.
-The emulator makes no metrics from log lines, so `status` shows none of the consumer's own.
+The emulator makes no metrics from log lines, so `status` shows none of the consumer's own. A root module of your own
+can be applied beside it, under another name and business_table_name.
 
-Without the AWS command line, in .venv/bin/python with the same variables:
-
-  import boto3; print(boto3.resource("dynamodb").Table("{consumer.business}").scan(Limit=3)["Items"])
-
-A root module of your own can be applied to it with the same variables and the provider that was found (under another
-name and business_table_name; a later plan shows changes to alarms, which the emulator does not read back whole):
-
-  export TF_CLI_CONFIG_FILE={cli_environment()["TF_CLI_CONFIG_FILE"]}
-
-Terraform's copy of {EXAMPLE}: {(WORK / "terraform" / EXAMPLE).relative_to(CHECKOUT)}
-The emulator's log: {consumer.emulator.log.relative_to(CHECKOUT)}
-Stop it, and with it everything it holds: kill {consumer.emulator.pid}
+Terraform's copy of {EXAMPLE}: {root}
+The emulator's log: {emulator.log.relative_to(CHECKOUT)}
+Stop it, and with it everything it holds: kill {emulator.pid}
 """,
         markup=False,
         highlight=False,

@@ -10,8 +10,8 @@ import pytest
 
 from local.audit import Found, Row, audit
 from local.call_log import Call, Handed, Logged
-from local.demo_gather import Seen, meanings, record_of
-from local.demo_record import Change, Delivery, Kill, Kind, Outcome, Record, Theme, figures
+from local.demo.gather import Seen, meanings, record_of
+from local.demo.record import Change, Delivery, Kill, Kind, Outcome, Record, Theme, figures
 from local.traffic import Traffic
 from local.watching import Heard
 

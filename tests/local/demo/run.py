@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from local.audit import Report
-from local.demo_record import Change, DeadLetter, Delivery, Kill, Kind, Outcome, Record, Story, Theme
+from local.demo.record import Change, DeadLetter, Delivery, Kill, Kind, Outcome, Record, Story, Theme
 
 HOSTILE = '</code><script>document.title="stolen"</script><img src="http://127.0.0.1:9/x.png">&amp;\u202e'
 DONE = (Change.ROWS, Change.PUBLISHED, Change.MARKED)

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from local.audit import Found, Report, Row
 from local.call_log import Call
-from local.demo_judge import Try, judge
-from local.demo_record import DeadLetter, Delivery, Kill, Kind, Outcome, Record, Story, Theme
+from local.demo.judge import Try, judge
+from local.demo.record import DeadLetter, Delivery, Kill, Kind, Outcome, Record, Story, Theme
 from local.traffic import Traffic
 from local.watching import Heard
 

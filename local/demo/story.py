@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from local.demo_chart import track
-from local.demo_parts import counted, in_seconds, section, table
-from local.demo_record import Change, DeadLetter, Delivery, Kill, Kind, Outcome, Story
-from local.markup import Element, element
+from local.demo.chart import track
+from local.demo.markup import Element, element
+from local.demo.parts import counted, in_seconds, section, table
+from local.demo.record import Change, DeadLetter, Delivery, Kill, Kind, Outcome, Story
 
 # So many events of a group are shown at once, the others on demand.
 FIRST = 6

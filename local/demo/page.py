@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from local.demo_chart import patterns, span
-from local.demo_parts import section
-from local.demo_record import Outcome, Record, Story, Theme, figures
-from local.demo_story import dead_letters, once, stories
-from local.demo_time_line import time_line
-from local.markup import Element, document, element
+from local.demo.chart import patterns, span
+from local.demo.markup import Element, document, element
+from local.demo.parts import section
+from local.demo.record import Outcome, Record, Story, Theme, figures
+from local.demo.story import dead_letters, once, stories
+from local.demo.time_line import time_line
 
-STYLE = Path(__file__).with_name("demo_page.css").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 # The page is whole without it.
 SCRIPT = """
 (function () {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from local.demo_chart import FILLS, Lane, chart, lanes, span, swatch
-from local.demo_parts import counted, in_seconds, section, table
-from local.demo_record import Record
-from local.markup import Element, element
+from local.demo.chart import FILLS, Lane, chart, lanes, span, swatch
+from local.demo.markup import Element, element
+from local.demo.parts import counted, in_seconds, section, table
+from local.demo.record import Record
 
 _STEP_SECONDS = 5
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from local.demo_page import render
-from tests.local.demo_run import RECORD
+from local.demo.page import render
+from tests.local.demo.run import RECORD
 
 SECONDS = 60
 NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -11,11 +11,11 @@ from itertools import pairwise
 import pytest
 
 from local.audit import Found
-from local.demo_gather import Seen, record_of
-from local.demo_page import STYLE, render
-from local.demo_record import Outcome, Record, Story, Theme
+from local.demo.gather import Seen, record_of
+from local.demo.page import STYLE, render
+from local.demo.record import Outcome, Record, Story, Theme
 from local.traffic import Traffic
-from tests.local.demo_run import DONE, FIRST, HOSTILE, RECORD, REPORT, delivery
+from tests.local.demo.run import DONE, FIRST, HOSTILE, RECORD, REPORT, delivery
 
 CHART_ROWS = ["applied", "resumed", "duplicate", "cut off by a kill", "dead-lettered", "came back"]
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -282,7 +282,7 @@ def test_a_run_in_which_nothing_was_delivered_has_a_page() -> None:
     assert "Lost 860" in page.text
 
 
-# Accessibility: what can be told from the source. The rest is in test_demo_page_browser.py.
+# Accessibility: what can be told from the source. The rest is in test_page_in_a_browser.py.
 
 
 def test_the_page_is_complete_in_itself() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from local.audit import Row
 from local.call_log import Call, Handed
-from local.demo_record import Change, Outcome
+from local.demo.record import Change, Outcome
 
 _DEAD = (Outcome.REJECTED, Outcome.CONFLICT)
 _WORKED = (Outcome.APPLIED, Outcome.RESUMED)
