@@ -24,7 +24,7 @@ from idempotent_consumer_build.problem import CannotBuild
 RUNTIME_PYTHON = "3.13"
 
 # The bytecode of the library and of the X-Ray SDK goes without docstrings, assertions and the annotations of functions,
-# which nobody reads there; other packages may use theirs.
+# which neither of them reads; other packages may use theirs.
 BARE = ("idempotent_consumer/", "aws_xray_sdk/")
 # What patches other libraries, is for asyncio, or for EC2, ECS and Elastic Beanstalk: the functions import none of it.
 NOT_IMPORTED = (

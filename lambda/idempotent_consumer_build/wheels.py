@@ -20,35 +20,29 @@ ELF_MACHINES = {"aarch64": 0xB7, "x86_64": 0x3E}
 # Where an installer would put these into the packages; the rest of a wheel's data is scripts, headers and the like.
 INTO_PACKAGES = frozenset({"platlib", "purelib"})
 
-# Of the X-Ray SDK, what is for asyncio, for EC2, ECS and Elastic Beanstalk, and the adapters for packages that neither
-# the zip nor the runtime has: it imports them only when patch() or configure() asks for them. The adapters for botocore
-# and the standard library stay, and all where the user's own requirements name the SDK.
-_ADAPTERS = (
-    "aiobotocore",
-    "aiohttp",
-    "bottle",
-    "django",
-    "flask",
-    "flask_sqlalchemy",
-    "httpx",
-    "mysql",
-    "pg8000",
-    "psycopg",
-    "psycopg2",
-    "pymongo",
-    "pymysql",
-    "pynamodb",
-    "requests",
-    "sqlalchemy",
-    "sqlalchemy_core",
-)
-UNUSED = (
-    "aws_xray_sdk/core/async_context.py",
-    "aws_xray_sdk/core/plugins/ec2_plugin.py",
-    "aws_xray_sdk/core/plugins/ecs_plugin.py",
-    "aws_xray_sdk/core/plugins/elasticbeanstalk_plugin.py",
-    "aws_xray_sdk/core/utils/sqs_message_helper.py",
-    *(f"aws_xray_sdk/ext/{adapter}/" for adapter in _ADAPTERS),
+# Adapters of the X-Ray SDK for packages that neither the zip nor the runtime has. The SDK imports an adapter
+# only when patch() asks for it; those for botocore and the standard library stay.
+UNUSED = tuple(
+    f"aws_xray_sdk/ext/{adapter}/"
+    for adapter in (
+        "aiobotocore",
+        "aiohttp",
+        "bottle",
+        "django",
+        "flask",
+        "flask_sqlalchemy",
+        "httpx",
+        "mysql",
+        "pg8000",
+        "psycopg",
+        "psycopg2",
+        "pymongo",
+        "pymysql",
+        "pynamodb",
+        "requests",
+        "sqlalchemy",
+        "sqlalchemy_core",
+    )
 )
 
 

@@ -35,7 +35,7 @@ class Plan:
 
     def after(self, address: str) -> dict[str, Any]:
         """The planned values, or those that a data source was read with; what is known only after apply is missing."""
-        read = self._read(self.json["prior_state"]["values"]["root_module"])
+        read = self._read(self.json.get("prior_state", {}).get("values", {}).get("root_module", {}))
         return dict(read[address] if address in read else self._change(address)["after"])
 
     def values(self, address: str, *names: str) -> tuple[Any, ...]:
