@@ -52,15 +52,11 @@ def command(
     screen: Screen,
     selection: Selection,
     is_all: bool,
-    dry_run: bool,
-    skip_refused: bool,
-    beyond_window: bool,
     rate: float | None,
-    is_waiting: bool,
     timeout: int,
-    is_quiet: bool,
     from_drop: Path | None,
     visibility_seconds: int,
+    **choices: bool,
 ) -> int:
     """Send dead letters back to the queue, and say before what will happen to each.
 
@@ -85,43 +81,37 @@ def command(
     if from_drop is None:
         selection.require(is_all=is_all)
     _check_kinds(consumer)
-    policy = Policy(
-        skip_refused=skip_refused,
-        beyond_window=beyond_window,
-        dry_run=dry_run,
-        is_quiet=is_quiet,
-        is_followed=is_waiting and not dry_run,
-    )
+    policy, is_dry = Policy(**choices), choices["dry_run"]
     pace = Pace(rate)
     sender = Sender(session.sqs, consumer.queue_url, pace, is_fifo=consumer.is_fifo)
     replay = Replay(
         consumer, foreteller(session, consumer), statuses(session, consumer), sender, screen, selection, policy
     )
     with ExitStack() as stack:
-        dead = stack.enter_context(
-            DeadLetters(
-                session.sqs,
-                consumer.dead_letter_queue_url,
-                visibility_seconds,
-                lambda letter: replay.come_back(as_sent(letter, consumer)),
-            )
-        )
+        dead = stack.enter_context(_opened(session, consumer, replay, visibility_seconds))
         _check_move_tasks(session, screen, dead.arn)
-        file = None if from_drop is None else stack.enter_context(FromDrop(from_drop, consumer.name, is_dry=dry_run))
+        file = None if from_drop is None else stack.enter_context(FromDrop(from_drop, consumer.name, is_dry=is_dry))
         # What is received together is sent before it is visible again.
-        source = _source(dead, file, pace.page(visibility_seconds / 2), is_patient=not dry_run)
+        source = _source(dead, file, pace.page(visibility_seconds / 2), is_patient=not is_dry)
         with _telling_how_far(replay, dead, source, screen):
             try:
                 replay.run(source, dead)
-                if file is None:
-                    replay.note_unread(dead)
-                else:
-                    _note_passed(file, screen)
+                replay.note_unread(dead) if file is None else _note_passed(file, screen)
                 if policy.is_followed and replay.wait(dead, timeout):
                     _note_paused(session, consumer, replay)
             finally:
                 _count(session, consumer, screen, replay.sent)
             return replay.close(dead)
+
+
+def _opened(session: Session, consumer: Consumer, replay: Replay, visibility_seconds: int) -> DeadLetters:
+    """The dead-letter queue, which tells the replay of what it knows again."""
+    return DeadLetters(
+        session.sqs,
+        consumer.dead_letter_queue_url,
+        visibility_seconds,
+        lambda letter: replay.come_back(as_sent(letter, consumer)),
+    )
 
 
 def _source(dead: DeadLetters, file: FromDrop | None, size: int, *, is_patient: bool) -> Source:

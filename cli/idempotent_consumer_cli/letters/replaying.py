@@ -49,7 +49,12 @@ class Policy:
     beyond_window: bool = False
     dry_run: bool = False
     is_quiet: bool = False
-    is_followed: bool = False
+    is_waiting: bool = False
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether it is told what became of each letter."""
+        return self.is_waiting and not self.dry_run
 
     def why_left(self, prospect: Prospect) -> str | None:
         """Why a letter is left where it is; None where it is sent."""
