@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{check.name:<20} {check.what}{'' if check.is_fast else ' (not with --fast)'}")
         return 0
     chosen = _chosen(options.names, is_fast=options.fast)
+    if left_out := set(options.names) - {check.name for check in chosen}:
+        parser.error(f"{', '.join(sorted(left_out))}: not with --fast")
     try:
         return write(chosen, _say) if options.write else run(chosen, _say)
     except CannotRun as error:

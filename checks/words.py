@@ -10,7 +10,7 @@ from checks.tree import Tree
 
 # Written so that this file does not hold what it looks for.
 _PLACEHOLDER = re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X])\b")
-_MACHINE = re.compile(r"(?<![\w.-])/(?:home|root|work|Users|tmp/team)/[\w.-]+")
+_MACHINE = re.compile(r"(?<![\w.-])/(?:home|root|Users)/[\w.-]+")
 # A made-up user, as documentation and tests have them.
 _MADE_UP = re.compile(r"/(?:home|Users)/(?:you|me|user|someone|alice)\b")
 _TRAILING = re.compile(r"[ \t]+$", re.M)

@@ -35,6 +35,7 @@ def exports(endpoint: str) -> str:
 export AWS_ENDPOINT_URL={endpoint} AWS_DEFAULT_REGION={REGION}
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 export TF_CLI_CONFIG_FILE={provider}
+aws() {{ command aws --endpoint-url {endpoint} "$@"; }}  # version 1 would send SQS's calls to AWS
 """
 
 

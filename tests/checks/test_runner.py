@@ -148,3 +148,10 @@ def test_an_interrupt_ends_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr(command, "run", interrupted)
     assert command.main([]) == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_named_check_is_never_left_out_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        command.main(["zip", "words", "--fast"])
+    assert refused.value.code == 2
+    assert "zip: not with --fast" in capsys.readouterr().err
