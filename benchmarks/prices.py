@@ -40,7 +40,7 @@ class Case:
             "SQS, receiving and deleting": calls * SQS_REQUESTS_PER_CALL * SQS_REQUEST,
             "Lambda, 512 MB": calls * (LAMBDA_REQUEST + self.seconds * LAMBDA_GB * LAMBDA_GB_SECOND),
             "SNS, publishing": calls * self.publishes * SNS_REQUEST,
-            "logs, and traces of a twentieth": calls * (LOG_GB * LOG_GB_PER_CALL + TRACE * TRACED),
+            "logs, and traces of 5 % of the calls": calls * (LOG_GB * LOG_GB_PER_CALL + TRACE * TRACED),
         }
 
 

@@ -29,13 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if left_out := set(options.names) - {check.name for check in chosen}:
         parser.error(f"{', '.join(sorted(left_out))}: not with --fast")
     try:
-        return write(chosen, _say) if options.write else run(chosen, _say)
+        status = write(chosen, _say) if options.write else run(chosen, _say)
     except CannotRun as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    if options.fast:
+        print(f"Left out by --fast: {', '.join(check.name for check in CHECKS if not check.is_fast)}")
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:

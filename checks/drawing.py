@@ -15,7 +15,7 @@ def problems(tree: Tree) -> list[str]:
     """Whether the picture is the one that its text gives."""
     if tree.texts.get(PICTURE) == drawn_from(tree.texts[TEXT]):
         return []
-    return [at(PICTURE, 1, f"the picture is not what {TEXT} says: run python -m checks --write")]
+    return [at(PICTURE, 1, f"the picture is not what {TEXT} says: run make docs")]
 
 
 def write(tree: Tree, root: Path) -> list[str]:

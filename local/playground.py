@@ -45,7 +45,7 @@ An AWS emulator is up at {endpoint}, with IAM enforced. In another terminal:
 
 {exports(endpoint)}
 Then apply examples/orders, or a root module of your own. A later plan shows changes to alarms: the emulator does not
-read them back whole. Its log: {LOG.relative_to(CHECKOUT)}
+read them back whole. It makes no metrics from log lines, so `status` shows none. Its log: {LOG.relative_to(CHECKOUT)}
 Ctrl-C stops it; nothing is kept."""
 
 

@@ -17,10 +17,15 @@ from checks.problem import at, line_of
 from checks.tree import Tree
 
 PAGE = "docs/errors.md"
-AGAIN = "python -m checks messages --write"
+AGAIN = "make docs"
 _MODULES = {"": "root", "modules/operation": "operation", "modules/workflow": "workflow", "modules/queue": "queue"}
 # Who calls the modules that users do not call.
-_CALLERS = {"modules/tables": ["root"], "modules/function": ["root", "operation", "workflow"]}
+_CALLERS = {
+    "modules/alarms": ["root", "operation", "workflow"],
+    "modules/function": ["root", "operation", "workflow"],
+    "modules/reconciler": ["root"],
+    "modules/tables": ["root"],
+}
 # What users run.
 _PROGRAMS = ("lambda/src/*.py", "lambda/idempotent_consumer_build/*.py", "cli/*.py", "local/*.py", "benchmarks/*.py")
 _MARKS = re.compile(r"^<!-- generated: plan messages -->\n(.*?)^<!-- end of plan messages -->$", re.M | re.S)

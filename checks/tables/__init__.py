@@ -12,7 +12,7 @@ from checks.tables import markdown
 from checks.tree import Tree
 
 _MADE = {"inputs": markdown.inputs, "outputs": markdown.outputs}
-AGAIN = "python -m checks --write"
+AGAIN = "make docs"
 
 
 def problems(tree: Tree) -> list[str]:

@@ -21,7 +21,7 @@ def test_a_million_new_events_in_full_batches() -> None:
         "SQS, receiving and deleting": 0.08,
         "Lambda, 512 MB": 0.0533,
         "SNS, publishing": 0.05,
-        "logs, and traces of a twentieth": 0.075,
+        "logs, and traces of 5 % of the calls": 0.075,
     }
 
 
@@ -39,5 +39,5 @@ def test_the_readme_has_the_table_for_the_units_it_reports() -> None:
 
 def test_the_readme_has_the_monthly_price_of_metrics_and_alarms() -> None:
     metrics = len(METRIC_OF_OUTCOME) + len(RECONCILERS) + len(("Misconfigured", "EventAge", "ReceiveCount"))
-    assert f"{metrics} metrics, 12 alarms and a composite one ${monthly(metrics, 12):.2f} a month" in README
+    assert f"{metrics} metrics, 12 alarms and the composite alarm cost ${monthly(metrics, 12):.2f} a month" in README
     assert monthly(metrics, 12) == pytest.approx(6.20)

@@ -23,9 +23,7 @@ to = "a"
 def test_the_picture_that_the_text_gives_passes_and_another_is_found() -> None:
     assert drawing.problems(Tree({drawing.TEXT: FLOW, drawing.PICTURE: drawn_from(FLOW)})) == []
     other = Tree({drawing.TEXT: FLOW.replace('"A"', '"B"'), drawing.PICTURE: drawn_from(FLOW)})
-    assert drawing.problems(other) == [
-        "docs/flow.svg:1: the picture is not what docs/flow.toml says: run python -m checks --write"
-    ]
+    assert drawing.problems(other) == ["docs/flow.svg:1: the picture is not what docs/flow.toml says: run make docs"]
 
 
 def test_writing_draws_it_again_once(tmp_path: Path) -> None:

@@ -120,17 +120,15 @@ def test_a_readme_with_the_tables_of_the_code_passes() -> None:
 
 def test_a_table_that_is_not_what_the_code_says_is_found() -> None:
     tree = Tree({"main.tf": CODE.replace("URL of", "Address of"), "README.md": README})
-    assert tables.problems(tree) == [
-        "README.md:24: the table of outputs is not what the code says: run python -m checks --write"
-    ]
+    assert tables.problems(tree) == ["README.md:24: the table of outputs is not what the code says: run make docs"]
 
 
 def test_a_readme_without_marks_and_a_module_without_readme_are_found() -> None:
     tree = Tree({"main.tf": CODE, "README.md": README.replace("end of inputs", "end"), "modules/m/main.tf": CODE})
     assert tables.problems(tree) == [
         "README.md:1: there is no table of inputs: write <!-- generated: inputs --> and <!-- end of inputs -->, each "
-        "on a line of its own, and run python -m checks --write",
-        "modules/m/README.md:1: this file is missing: describe the module, and run python -m checks --write",
+        "on a line of its own, and run make docs",
+        "modules/m/README.md:1: this file is missing: describe the module, and run make docs",
     ]
 
 

@@ -86,7 +86,7 @@ def test_a_message_that_changes_leaves_a_row_behind() -> None:
 
 
 def test_the_list_of_plan_messages_is_held_against_the_modules() -> None:
-    stale = "docs/errors.md:11: the list is not what the modules say: run python -m checks messages --write"
+    stale = "docs/errors.md:11: the list is not what the modules say: run make docs"
     assert problems(variables_tf=VALIDATION.replace("be 1.", "be 2.")) == [stale]
 
 

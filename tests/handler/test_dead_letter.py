@@ -43,7 +43,7 @@ def test_body_is_unchanged_and_the_reason_stands_beside_it(cloud: Cloud) -> None
             "MessageBody": BAD,
             "MessageAttributes": {
                 "dead_letter_reason": {"DataType": "String", "StringValue": "id-missing"},
-                "dead_letter_detail": {"DataType": "String", "StringValue": "id selects nothing"},
+                "dead_letter_detail": {"DataType": "String", "StringValue": 'event.id "id" selects nothing'},
             },
         }
     ]
@@ -63,7 +63,7 @@ def test_attributes_of_the_producer_are_kept_with_their_types(cloud: Cloud) -> N
             "BinaryValue": bytes.fromhex("e107db6a2750bcfc06875e1a157254d37fa9f03829255dd5ac5fa4bfa8626997"),
         },
         "dead_letter_reason": {"DataType": "String", "StringValue": "id-missing"},
-        "dead_letter_detail": {"DataType": "String", "StringValue": "id selects nothing"},
+        "dead_letter_detail": {"DataType": "String", "StringValue": 'event.id "id" selects nothing'},
     }
 
 
@@ -109,7 +109,7 @@ def test_reason_of_an_earlier_dead_letter_is_replaced(cloud: Cloud) -> None:
     old = {"dead_letter_reason": text("bad-json"), "dead_letter_detail": text("old")}
     assert cloud.deliver(record("m-1", BAD, attributes={**old, **eight})) == NOTHING_FAILED
     (letter,) = cloud.dead_letters()
-    assert (letter.reason, letter.detail) == ("id-missing", "id selects nothing")
+    assert (letter.reason, letter.detail) == ("id-missing", 'event.id "id" selects nothing')
     assert set(letter.attributes) == {*eight, "dead_letter_reason", "dead_letter_detail"}
 
 
@@ -144,8 +144,8 @@ def test_characters_that_sqs_refuses_are_taken_out_of_the_detail(cloud: Cloud, d
 
 def test_detail_is_left_out_where_a_queue_of_256_kib_would_refuse_the_copy(cloud: Cloud) -> None:
     cloud.on(BURY, answers={})
-    # The reason counts 18 (name) + 6 (type) + 10 (text) bytes, the detail 18 + 6 + 18.
-    largest = 262_144 - 34 - 42
+    # The reason counts 18 (name) + 6 (type) + 10 (text) bytes, the detail 18 + 6 + 29.
+    largest = 262_144 - 34 - 53
     for size in (largest, largest + 1):
         body = "{" + " " * (size - 2) + "}"
         assert cloud.deliver(record("m-1", body)) == NOTHING_FAILED

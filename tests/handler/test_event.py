@@ -71,7 +71,7 @@ def test_an_id_is_a_string_as_it_is_or_an_integer_in_decimal(text: str, path: st
     ],
 )
 def test_an_event_without_an_id_is_refused_and_never_takes_none_for_its_id(text: str, path: str) -> None:
-    assert rejection(text, path) == ("id-missing", f"{path} selects nothing")
+    assert rejection(text, path) == ("id-missing", f'event.id "{path}" selects nothing')
 
 
 def test_an_id_expression_that_fails_on_the_event_finds_no_id() -> None:
@@ -84,12 +84,12 @@ def test_an_id_expression_that_fails_on_the_event_finds_no_id() -> None:
 @pytest.mark.case("C34")
 @pytest.mark.parametrize("value", ["", "   ", "\t", "\n", "\u00a0", "\u2003\u3000"])
 def test_an_id_of_nothing_but_white_space_is_refused(value: str) -> None:
-    assert rejection(json.dumps({"id": value})) == ("id-blank", "id is blank")
+    assert rejection(json.dumps({"id": value})) == ("id-blank", 'event.id "id" is blank')
 
 
 @pytest.mark.parametrize("value", ["true", "false", "1.0", "19.99", "1e3", "[]", '["o-1"]', "{}", '{"id":1}'])
 def test_an_id_of_another_type_is_refused(value: str) -> None:
-    assert rejection(f'{{"id":{value}}}') == ("id-wrong-type", "id is neither a string nor an integer")
+    assert rejection(f'{{"id":{value}}}') == ("id-wrong-type", 'event.id "id" is neither a string nor an integer')
 
 
 @pytest.mark.case("N01")
@@ -104,7 +104,7 @@ def test_an_id_may_have_2048_bytes(value: str) -> None:
     ("value", "size"), [("x" * 2_049, 2_049), ("é" * 1_025, 2_050), ("日" * 683, 2_049), ("📦" * 513, 2_052)]
 )
 def test_an_id_is_measured_in_bytes_and_may_not_have_more_than_2048(value: str, size: int) -> None:
-    assert rejection(json.dumps({"id": value})) == ("id-too-long", f"id has {size} UTF-8 bytes, over 2048")
+    assert rejection(json.dumps({"id": value})) == ("id-too-long", f'event.id "id" has {size} UTF-8 bytes, over 2048')
 
 
 def test_an_integer_as_an_id_may_have_400_digits_and_with_one_more_the_body_is_refused() -> None:
@@ -130,7 +130,7 @@ def test_a_closed_sns_envelope_is_recognised_and_its_message_id_is_not_taken() -
 
     assert rejection(body) == (
         "id-missing",
-        "id selects nothing: the body looks like an SNS envelope, set event.envelope to sns",
+        'event.id "id" selects nothing: the body looks like an SNS envelope, set event.envelope to sns',
     )
 
 
@@ -222,7 +222,10 @@ def test_an_event_without_the_part_to_be_fingerprinted_is_refused(text: str) -> 
     with pytest.raises(Rejected) as caught:
         print_of(text, "order")
 
-    assert (caught.value.reason, caught.value.detail) == ("fingerprint-missing", "order selects nothing")
+    assert (caught.value.reason, caught.value.detail) == (
+        "fingerprint-missing",
+        'event.fingerprint "order" selects nothing',
+    )
 
 
 def test_a_fingerprint_expression_that_fails_refuses_the_event() -> None:

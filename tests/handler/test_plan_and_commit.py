@@ -546,7 +546,7 @@ def test_a_version_is_a_number_or_a_string_and_is_stored_with_the_row(version: A
 def test_a_version_that_cannot_be_compared_is_refused(version: Any) -> None:
     assert rejection({"id": "k"}, mode=WriteMode.NEWER, version=version) == (
         "version-missing",
-        "the version of a newer row is neither a number nor a string",
+        "the version of a newer row (event.version, or that of the Put) is neither a number nor a string",
     )
 
 

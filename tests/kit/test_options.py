@@ -171,8 +171,9 @@ def test_events_without_an_id_say_which_option_helps(assert_idempotent: AssertId
     with pytest.raises(CannotTry) as caught:
         assert_idempotent(plans.nothing, [{"order_id": "o-1"}])
     assert str(caught.value) == (
-        "none of the events has an id that the consumer finds (id-missing: id selects nothing). Pass event_id= and "
-        "envelope= as event.id and event.envelope are set for the module; they are 'id' and 'raw' now"
+        'none of the events has an id that the consumer finds (id-missing: event.id "id" selects nothing). '
+        "Pass event_id= and envelope= as event.id and event.envelope are set for the module; "
+        "they are 'id' and 'raw' now"
     )
 
 

@@ -34,7 +34,7 @@ def read_event_id(data: Data, expression: Expression) -> str:
         raise Rejected("id-missing", rejected.detail) from None
     if value is None:
         hint = ": the body looks like an SNS envelope, set event.envelope to sns" if looks_like_sns(data) else ""
-        raise Rejected("id-missing", f"{expression.text} selects nothing{hint}")
+        raise Rejected("id-missing", f'event.id "{expression.text}" selects nothing{hint}')
     return _id_text(value, expression)
 
 
@@ -42,7 +42,7 @@ def fingerprint(data: Data, expression: Expression) -> str:
     """Raises Rejected `fingerprint-missing` where the expression selects nothing: all such events would look alike."""
     content = expression.search(data)
     if content is None:
-        raise Rejected("fingerprint-missing", f"{expression.text} selects nothing")
+        raise Rejected("fingerprint-missing", f'event.fingerprint "{expression.text}" selects nothing')
     return hashlib.sha256(canonical(content)).hexdigest()
 
 
@@ -50,10 +50,10 @@ def _id_text(value: Any, expression: Expression) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Rejected("id-wrong-type", f"{expression.text} is neither a string nor an integer")
+        raise Rejected("id-wrong-type", f'event.id "{expression.text}" is neither a string nor an integer')
     if not value.strip():
-        raise Rejected("id-blank", f"{expression.text} is blank")
+        raise Rejected("id-blank", f'event.id "{expression.text}" is blank')
     size = len(value.encode())
     if size > MAX_HASH_KEY_BYTES:
-        raise Rejected("id-too-long", f"{expression.text} has {size} UTF-8 bytes, over {MAX_HASH_KEY_BYTES}")
+        raise Rejected("id-too-long", f'event.id "{expression.text}" has {size} UTF-8 bytes, over {MAX_HASH_KEY_BYTES}')
     return value

@@ -213,9 +213,8 @@ Planner = Callable[[Event], Plan]
 
 def _check_table(table: Any) -> None:
     if not isinstance(table, str) or not _TABLE_NAME.fullmatch(table):
-        raise InvalidPlan(
-            f"{table!r} is no table's name, which is 3 to 255 letters, digits, _, - and dots: an ARN is none"
-        )
+        # Not what it is instead: where arguments are swapped that is the event, and this text is logged.
+        raise InvalidPlan("a table goes by its name, 3 to 255 letters, digits, _, - and dots, not by its ARN")
 
 
 def _check_why(why: Any) -> None:

@@ -58,8 +58,8 @@ _logger = logging.getLogger("idempotent_consumer")
 # Outside Lambda there is no segment to add to, and the SDK would say so at each step.
 xray_recorder.configure(context_missing="IGNORE_ERROR")
 logging.getLogger("aws_xray_sdk").setLevel(logging.ERROR)
-# At DEBUG it logs requests whole, message bodies included.
-logging.getLogger("botocore").setLevel(logging.INFO)
+# At DEBUG it logs requests whole, message bodies included; at INFO, at each start, where it found its credentials.
+logging.getLogger("botocore").setLevel(logging.WARNING)
 
 
 def now_ms() -> int:

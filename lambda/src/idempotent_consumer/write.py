@@ -125,7 +125,10 @@ def _version(put: Put) -> AttributeValue | None:
         return None
     is_number = isinstance(put.version, int | Decimal) and not isinstance(put.version, bool)
     if not is_number and not (isinstance(put.version, str) and put.version):
-        raise Rejected("version-missing", "the version of a newer row is neither a number nor a string")
+        raise Rejected(
+            "version-missing",
+            "the version of a newer row (event.version, or that of the Put) is neither a number nor a string",
+        )
     return to_attribute_value(put.version, "event.version")
 
 
