@@ -46,7 +46,10 @@ def checkout() -> Tree:
     )
     if answer.returncode:
         raise CannotRun(f"git does not list the files of this checkout: {answer.stderr.decode().strip()}")
-    return read(CHECKOUT, [name for name in answer.stdout.decode().split("\0") if name])
+    names = [name for name in answer.stdout.decode().split("\0") if name]
+    if not names:
+        raise CannotRun("git lists no file of this folder, which another repository may ignore: check a clone")
+    return read(CHECKOUT, names)
 
 
 def read(root: Path, names: list[str]) -> Tree:

@@ -73,6 +73,10 @@ class Emulator:
     def pid(self) -> int:
         return self._server.pid
 
+    def wait(self) -> None:
+        """Return once it has ended by itself."""
+        self._server.wait()
+
     def stop(self) -> None:
         """End the emulator and its functions, and remove its state; nothing if it does not run."""
         if self._state is not None:

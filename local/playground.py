@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 
 from local.emulator import REGION, Emulator
@@ -18,11 +17,14 @@ def main() -> int:
     try:
         with Emulator(LOG) as emulator:
             print(_invitation(emulator.endpoint), flush=True)
-            while True:
-                signal.pause()
+            emulator.wait()
+        print(f"\nThe emulator has ended by itself: {LOG.relative_to(CHECKOUT)} may say why.", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nStopped, and gone with all that it held.", file=sys.stderr)
         return 0
+    except BrokenPipeError:  # nobody reads how to reach it
+        return 1
     except (TerraformError, ServerError) as error:
         print(error, file=sys.stderr)
         return 1

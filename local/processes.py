@@ -97,6 +97,10 @@ class Server:
     def pid(self) -> int:
         return self._process.pid
 
+    def wait(self) -> None:
+        """Return once it has ended by itself."""
+        self._process.wait()
+
     def wait_until_healthy(self, url: str, *, seconds: float = 30.0) -> None:
         """Return once `url` answers; raise `ServerError` if the process ends or the time passes first."""
         deadline = time.monotonic() + seconds

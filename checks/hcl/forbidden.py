@@ -55,7 +55,7 @@ def forbidden_texts(module: Module) -> Iterator[str]:
 
 
 def provider_traps(module: Module) -> Iterator[str]:
-    for file, block in module.blocks("resource", "data"):
+    for file, block in _made_or_read(module):
         type_ = block.labels[0]
         if not type_.startswith("aws_"):
             yield at(file.path, block.line, f"{type_} is of another provider: aws is enough")
@@ -68,6 +68,14 @@ def provider_traps(module: Module) -> Iterator[str]:
                 yield at(file.path, line, "a resource has an argument region only in provider 6: leave it out")
             if (type_, name) in INSTEAD:
                 yield at(file.path, line, f"{type_}'s {name} is deprecated: use {INSTEAD[type_, name]}")
+
+
+def _made_or_read(module: Module) -> Iterator[tuple[File, Block]]:
+    """Also what a check block reads."""
+    for file in module.files:
+        for block in (inner for outer in file.blocks for inner in outer.everything()):
+            if block.kind in ("data", "ephemeral", "resource") and block.labels:
+                yield file, block
 
 
 def _arguments(block: Block) -> Iterator[tuple[int, str]]:
@@ -91,6 +99,13 @@ def provisioners(module: Module) -> Iterator[str]:
         for inner in block.everything():
             if inner.kind == "provisioner":
                 yield at(file.path, inner.line, "what a provisioner does is in no plan: use a resource")
+
+
+def messages_elsewhere(module: Module) -> Iterator[str]:
+    for file in module.files:
+        for block in (inner for outer in file.blocks for inner in outer.everything()):
+            if (found := block.attribute("error_message")) and not found.text.startswith('"'):
+                yield at(file.path, found.line, "docs/errors.md is made from messages: write it here, in quotes")
 
 
 def named_this(module: Module) -> Iterator[str]:
@@ -130,4 +145,12 @@ def _without_words(file: File) -> str:
     return code
 
 
-RULES = (forbidden_texts, provider_traps, other_providers, provisioners, named_this, instances_by_unknown)
+RULES = (
+    forbidden_texts,
+    provider_traps,
+    other_providers,
+    provisioners,
+    messages_elsewhere,
+    named_this,
+    instances_by_unknown,
+)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
@@ -80,32 +81,37 @@ def demonstrate(keep: bool) -> int:
     page, calls = RESULT.with_suffix(".html"), WORK / "calls.jsonl"
     page.unlink(missing_ok=True)
     emulator = Emulator(WORK / "emulator.log", keep=keep, environment=recording(calls))
-    with Screen() as screen, _removed(WORK / "terraform", unless=keep), _stopped_on_error(emulator):
-        consumer = _apply(emulator, screen)
-        run = _drive(consumer, traffic, screen)
-        found = _read(consumer, run, screen)
-    report = audit(traffic, found)
-    seconds = time.monotonic() - began
-    RESULT.parent.mkdir(exist_ok=True)
-    result = report.as_dict() | {
+    # Until it is told how to end it, nothing stays, even with `keep`.
+    with _removed(WORK / "terraform", unless=keep), _stopped_on_error(emulator):
+        with Screen() as screen:
+            consumer = _apply(emulator, screen)
+            run = _drive(consumer, traffic, screen)
+            found = _read(consumer, run, screen)
+        report = audit(traffic, found)
+        seconds = time.monotonic() - began
+        RESULT.parent.mkdir(exist_ok=True)
+        RESULT.write_text(json.dumps(_figures(report, run, seconds), indent=2) + "\n")
+        seen = Seen(
+            calls=calls_in(calls),
+            kills=run.kills,
+            heard=run.heard,
+            found=found,
+            commits=run.commits,
+            meanings=meanings(REASONS.read_text(encoding="utf-8")),
+        )
+        page.write_text(render(record_of(traffic, seen, report, run.reported, seconds)), encoding="utf-8")
+        _show(report, run, seconds, screen)
+        if keep:
+            _show_way_around(consumer, screen)
+    return 0 if report.is_clean else 1
+
+
+def _figures(report: Report, run: Run, seconds: float) -> dict[str, Any]:
+    return report.as_dict() | {
         "killed_processes": run.killed,
         "reported_outcomes": {name: count for name, count in sorted(run.reported.items()) if count},
         "seconds": round(seconds, 1),
     }
-    RESULT.write_text(json.dumps(result, indent=2) + "\n")
-    seen = Seen(
-        calls=calls_in(calls),
-        kills=run.kills,
-        heard=run.heard,
-        found=found,
-        commits=run.commits,
-        meanings=meanings(REASONS.read_text(encoding="utf-8")),
-    )
-    page.write_text(render(record_of(traffic, seen, report, run.reported, seconds)), encoding="utf-8")
-    _show(report, run, seconds, screen)
-    if keep:
-        _show_way_around(consumer, screen)
-    return 0 if report.is_clean else 1
 
 
 def _apply(emulator: Emulator, screen: Screen) -> Consumer:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from checks.hcl import forbidden
+from checks.hcl import forbidden, problems
+from checks.tree import Tree
 from tests.checks.support import module
 
 GOOD = """\
@@ -84,6 +85,17 @@ def test_a_text_that_holds_in_one_place_only_is_found(text: str, problem: str) -
         ('data "external" "a" {}\n', 1, "external is of another provider: aws is enough"),
         ('data "aws_region" "a" {}\n', 1, "aws_region says its Region by another name in provider 6"),
         (
+            'check "a" {\n  data "aws_region" "b" {}\n}\n',
+            2,
+            "aws_region says its Region by another name in provider 6",
+        ),
+        ('ephemeral "random_password" "a" {}\n', 1, "random_password is of another provider: aws is enough"),
+        (
+            'variable "a" {\n  validation {\n    error_message = local.said\n  }\n}\n',
+            3,
+            "docs/errors.md is made from messages: write it here, in quotes",
+        ),
+        (
             'resource "aws_sqs_queue" "a" {\n  region = var.region\n}\n',
             2,
             "a resource has an argument region only in provider 6: leave it out",
@@ -150,3 +162,11 @@ resource "aws_sqs_queue" "a" {{
 
 def test_an_example_may_configure_its_provider() -> None:
     assert found('provider "aws" {}\n', "examples/orders") == []
+
+
+def test_a_form_that_no_rule_reads_is_refused() -> None:
+    tree = Tree({"main.tf.json": "{}", "examples/a/main.tofu": ""})
+    assert problems(tree) == [
+        "examples/a/main.tofu:1: no rule reads this form: write it as .tf",
+        "main.tf.json:1: no rule reads this form: write it as .tf",
+    ]

@@ -43,3 +43,15 @@ def test_a_folder_that_is_no_checkout_cannot_be_checked(folder: Path, monkeypatc
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent))
     with pytest.raises(CannotRun, match="git does not list the files of this checkout: fatal: not a git repository"):
         tree.checkout()
+
+
+def test_a_folder_that_another_repository_ignores_cannot_be_checked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(folder, "init")
+    (folder / ".gitignore").write_text("vendor/\n")
+    (folder / "vendor").mkdir()
+    (folder / "vendor/main.tf").write_text("")
+    monkeypatch.setattr(tree, "CHECKOUT", folder / "vendor")
+    with pytest.raises(CannotRun, match="which another repository may ignore"):
+        tree.checkout()

@@ -550,6 +550,13 @@ def test_a_version_that_cannot_be_compared_is_refused(version: Any) -> None:
     )
 
 
+def test_what_stands_in_the_place_of_a_table_is_not_quoted() -> None:
+    """Where the arguments of a Put are swapped it is the event, and the text is logged."""
+    with pytest.raises(InvalidPlan) as caught:
+        Put({"card": "4111"}, "order_records")  # type: ignore[arg-type]
+    assert str(caught.value) == "a table goes by its name, 3 to 255 letters, digits, _, - and dots, not by its ARN"
+
+
 @pytest.mark.parametrize("mode", [WriteMode.INSERT, WriteMode.UPSERT])
 def test_the_other_modes_store_no_version(mode: WriteMode) -> None:
     assert "event_version" not in put({"id": "k"}, mode=mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ SETTINGS = {
 PARCEL = '{"detail": {"order": {"id": "p-1", "weight": 3}}, "detail-type": "parcel", "source": "shop"}'
 
 
-def settings_of(line: str) -> dict[str, str]:
+def settings_of(line: str) -> dict[str, Any]:
     return {SETTINGS[name]: value for name, value in re.findall(r'(\w+) = "((?:[^"\\]|\\.)*)"', line)}
 
 

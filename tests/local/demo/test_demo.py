@@ -61,3 +61,21 @@ def test_an_unclean_run_has_a_page_that_says_so_first(
     assert "order-0001 has no business row" in page
     assert json.loads((folder / "demo.json").read_text())["lost"] == 869
     assert "Each delivery and what it changed, as a page: demo.html\n" in capsys.readouterr().out
+
+
+def test_what_is_interrupted_before_it_says_how_to_end_it_keeps_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped: list[str] = []
+    monkeypatch.setattr(Stopped, "stop", lambda emulator: stopped.append("emulator"))
+    monkeypatch.setattr(demo, "_apply", lambda emulator, screen: (folder / "work/terraform").mkdir(parents=True))
+    monkeypatch.setattr(demo, "_drive", lambda consumer, traffic, screen: Run())
+    monkeypatch.setattr(demo, "_read", lambda consumer, run, screen: Found([], [], [], [], [], []))
+
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "audit", interrupted)
+    assert demo.main(["--keep"]) == 130
+    assert (stopped, list((folder / "work").iterdir())) == (["emulator"], [])
+    assert capsys.readouterr().err == "\nStopped. Nothing was left behind.\n"
