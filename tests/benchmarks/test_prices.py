@@ -39,5 +39,9 @@ def test_the_readme_has_the_table_for_the_units_it_reports() -> None:
 
 def test_the_readme_has_the_monthly_price_of_metrics_and_alarms() -> None:
     metrics = len(METRIC_OF_OUTCOME) + len(RECONCILERS) + len(("Misconfigured", "EventAge", "ReceiveCount"))
-    assert f"{metrics} metrics, 12 alarms and the composite alarm cost ${monthly(metrics, 12):.2f} a month" in README
-    assert monthly(metrics, 12) == pytest.approx(6.20)
+    words = " ".join(README.split())
+    assert f"{metrics} metrics, 12 alarms and the composite alarm cost ${monthly(metrics, 12):.2f}, " in words
+    idle = monthly(len(RECONCILERS), 12)
+    assert f"and ${idle:.2f} without any traffic" in words
+    assert f"only the reconciler sends its {len(RECONCILERS)}" in words
+    assert (monthly(metrics, 12), idle) == (pytest.approx(6.20), pytest.approx(2.60))
