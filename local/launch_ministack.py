@@ -27,6 +27,7 @@ import signal
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,22 @@ def hold_connections(config: Any) -> None:
     config.keep_alive_max_requests = sys.maxsize
 
 
+def take_turns(lambda_service: Any, most: int = 6) -> None:
+    """Make ministack's `services.lambda_svc` run so many calls of a function at once at the most; the others wait.
+
+    It has a process for each call, and goes on with those that its caller does not wait for any more. On few cores a
+    crowd of starting processes ends none of its calls in time, all of them are made again, and it never ends.
+    """
+    original: Callable[..., Any] = lambda_service._execute_function_dispatch
+    turns: defaultdict[str, threading.Semaphore] = defaultdict(lambda: threading.Semaphore(most))
+
+    def dispatch(function: Any, config: Any, *arguments: Any) -> Any:
+        with turns[config["FunctionName"]]:
+            return original(function, config, *arguments)
+
+    lambda_service._execute_function_dispatch = dispatch
+
+
 def end_with_parent(clean_up: Callable[[], None]) -> None:
     """End this process group once standard input closes: gently, then, after some seconds, for certain."""
 
@@ -260,6 +277,7 @@ def main() -> None:
     repair(iam_actions)
     honour_client_tokens(scheduler)
     map_once(lambda_svc)
+    take_turns(lambda_svc)
     keep_tracing(stepfunctions)
     leave_uncaught(stepfunctions)
     keep_null(stepfunctions)

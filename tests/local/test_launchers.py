@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from local import launch_microburst, launch_ministack
+from local.waiting import wait_for
 
 
 @pytest.mark.parametrize(
@@ -226,3 +229,28 @@ def test_an_error_that_ends_an_execution_is_caught_by_its_name_only(
 def test_a_null_that_is_read_from_a_text_is_a_value(stepfunctions: Any) -> None:
     texts = ("null", "0", '""', "[null]")
     assert [stepfunctions._sfn_jsonata_parse(text) for text in texts] == ["null itself", 0, "", [None]]
+
+
+def test_calls_of_a_function_beyond_so_many_wait_for_their_turn() -> None:
+    running: list[str] = []
+    most: list[int] = []
+    is_free = threading.Event()
+
+    def dispatch(function: str, config: dict[str, str], number: int) -> int:
+        running.append(function)
+        most.append(running.count(function))
+        assert is_free.wait(10)
+        running.remove(function)
+        return number
+
+    lambda_service = SimpleNamespace(_execute_function_dispatch=dispatch)
+    launch_ministack.take_turns(lambda_service, most=2)
+    with ThreadPoolExecutor(5) as pool:
+        calls = [
+            pool.submit(lambda_service._execute_function_dispatch, name, {"FunctionName": name}, number)
+            for number, name in enumerate(["guard", "guard", "guard", "guard", "effect"])
+        ]
+        wait_for(lambda: sorted(running) == ["effect", "guard", "guard"], "two and one are running")
+        is_free.set()
+        assert [call.result(10) for call in calls] == [0, 1, 2, 3, 4]
+    assert max(most) == 2
