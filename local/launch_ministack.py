@@ -27,7 +27,6 @@ import signal
 import sys
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -236,10 +235,10 @@ def take_turns(lambda_service: Any, most: int = 6) -> None:
     crowd of starting processes ends none of its calls in time, all of them are made again, and it never ends.
     """
     original: Callable[..., Any] = lambda_service._execute_function_dispatch
-    turns: defaultdict[str, threading.Semaphore] = defaultdict(lambda: threading.Semaphore(most))
+    turns: dict[str, threading.Semaphore] = {}
 
     def dispatch(function: Any, config: Any, *arguments: Any) -> Any:
-        with turns[config["FunctionName"]]:
+        with turns.setdefault(config["FunctionName"], threading.Semaphore(most)):
             return original(function, config, *arguments)
 
     lambda_service._execute_function_dispatch = dispatch
