@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from checks.hcl.module import modules_of
 from checks.terraform_validate import read, root_modules, validate
+from checks.tree import checkout
 from local.terraform import CHECKOUT
 
 VARIABLE = 'variable "name" {\n  type = string\n}\n'
@@ -37,6 +39,11 @@ def test_each_module_and_each_example_is_a_root_module_in_its_turn() -> None:
         "modules/tables",
         "modules/workflow",
     ]
+
+
+def test_the_rules_for_terraform_files_hold_for_the_same_modules() -> None:
+    shipped = [module.folder or "." for module in modules_of(checkout()) if module.is_shipped]
+    assert shipped == root_modules(CHECKOUT)
 
 
 def test_an_error_is_told_with_the_path_and_line_in_the_checkout_and_a_warning_is_not() -> None:

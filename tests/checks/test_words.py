@@ -17,7 +17,7 @@ HOME = "/ho" + "me/maria"
         ("empty.py", ""),
         ("Makefile", "all:\n\techo\n"),
         ("a.patch", " \n+\tcode \n\n"),
-        ("a.py", "path = '/home/you/project', '/homework', 'https://a.b/work/c', '/var/task'\n"),
+        ("a.py", "path = '/home/you/project', '/homework', 'https://a.b/root/c', '/var/task'\n"),
         ("a.md", "mastodons, TODOS and FIXMEs are words\n"),
     ],
 )
